@@ -1,0 +1,23 @@
+#include "tapegrad/core/device.h"
+
+#include "tapegrad/core/error.h"
+
+namespace tg {
+
+Device::Device(const std::string& text) {
+  if (text == "cpu") return;
+  bool ok = text.rfind("cuda", 0) == 0;
+  std::string rest = ok ? text.substr(4) : "";
+  if (ok && !rest.empty())
+    ok = rest.size() <= 3 && rest.size() >= 2 && rest[0] == ':' &&
+         rest.find_first_not_of("0123456789", 1) == std::string::npos;
+  check<DeviceError>(ok, "unknown device '" + text + "'; known are cpu, cuda and cuda:N");
+  kind = cuda;
+  index = int8_t(rest.empty() ? 0 : std::stoi(rest.substr(1)));
+}
+
+std::string to_text(Device d) {
+  return d.is_cpu() ? "cpu" : "cuda:" + std::to_string(int(d.index));
+}
+
+}  // namespace tg
