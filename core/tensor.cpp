@@ -36,11 +36,14 @@ bool is_channels_last(const Shape& shape, const Shape& strides) {
 
 bool is_dense(const Shape& shape, const Shape& strides) {
   if (is_contiguous(shape, strides)) return true;
-  int order[kMaxRank];
+  int order[kMaxRank];  // dimensions of more than one element, by rising stride
   int n = 0;
-  for (int i = 0; i < shape.rank(); ++i)
-    if (shape[i] != 1) order[n++] = i;
-  std::sort(order, order + n, [&](int a, int b) { return strides[a] < strides[b]; });
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] == 1) continue;
+    int at = n++;
+    for (; at > 0 && strides[order[at - 1]] > strides[i]; --at) order[at] = order[at - 1];
+    order[at] = i;
+  }
   int64_t step = 1;
   for (int k = 0; k < n; ++k) {
     if (strides[order[k]] != step) return false;
