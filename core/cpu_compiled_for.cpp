@@ -1,5 +1,6 @@
-// Compiled with the flags of the rest, so that the compiler's own macros say what it may use. It holds
-// constants only: no instruction of this file runs before cpu_features.cpp has looked at the machine.
+// Compiled with the flags of the rest, so that the compiler's own macros say what it may use. It
+// holds constants only: no instruction of this file runs before cpu_features.cpp has looked at the
+// machine.
 #include "tapegrad/core/cpu_features.h"
 
 namespace tg {

@@ -1,6 +1,6 @@
-// The one file that is compiled for the oldest CPU of its family (see CMakeLists.txt). It uses nothing of
-// the standard library: an inline function shared with another file could be that file's copy, made of
-// the very instructions that are asked for here.
+// The one file that is compiled for the oldest CPU of its family (see CMakeLists.txt). It uses
+// nothing of the standard library: an inline function shared with another file could be that file's
+// copy, made of the very instructions that are asked for here.
 #include "tapegrad/core/cpu_features.h"
 
 #if defined(__x86_64__)

@@ -1,0 +1,137 @@
+// The tape: nodes and edges. A node is one recorded operator; its edges lead to the nodes that
+// made its inputs. A node never holds its inputs, only what its backward says it needs.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tapegrad/core/tensor.h"
+
+namespace tg {
+
+using Grads = std::vector<Tensor>;
+
+// Which of the inputs' gradients are wanted; a backward may leave the others undefined.
+class Needs {
+ public:
+  explicit Needs(uint64_t bits) : bits_(bits) {}
+  bool operator[](size_t input) const { return input > 63 || (bits_ >> input & 1); }
+
+ private:
+  uint64_t bits_;
+};
+
+struct Node;
+void destroy(Node* node);
+
+// "The gradient of this tensor goes to output `output` of `node`." No node: no gradient wanted.
+struct Edge {
+  Ref<Node> node;
+  int output = 0;
+  explicit operator bool() const { return bool(node); }
+};
+
+// What the engine checks an incoming gradient against, and sums it down to.
+struct OutputInfo {
+  Shape shape;
+  DType dtype = DType::f32;
+  Device device;
+};
+
+using TensorHook = std::function<Tensor(const Tensor& gradient)>;  // undefined: unchanged
+using NodeHook = std::function<void(const Node& node, const Grads& input_gradients)>;
+
+// Things few nodes have.
+struct NodeExtras {
+  struct OnOutput {
+    int output;
+    uint64_t id;
+    TensorHook hook;
+  };
+  std::vector<OnOutput> output_hooks;  // run on the summed gradient, before the backward
+  std::vector<std::pair<uint64_t, NodeHook>> after;  // run with the gradients it made
+  std::string path;  // the module that was running, kept in anomaly mode
+};
+
+struct Node {
+  std::atomic<int32_t> refs{1};
+  uint32_t output_count = 1;
+  uint64_t id = 0;      // rising in the order of recording: parents are older than children
+  uint64_t needs = 0;   // bit i: input i has an edge
+  const char* op = "";  // name of the operator
+  std::vector<Edge> inputs;
+  OutputInfo output;                     // of output 0
+  std::vector<OutputInfo> more_outputs;  // of outputs 1, 2, ...
+  std::unique_ptr<NodeExtras> extras;
+
+  Node();
+  virtual ~Node();
+  // Gradients with respect to the inputs, in their order; undefined where none flows.
+  virtual Grads backward(const Grads& output_gradients) = 0;
+  // Frees what was saved; a backward that needs it raises afterwards.
+  virtual void release() {}
+  // Where gradients end: adds to the leaf's gradient instead of calling backward.
+  virtual bool is_leaf_node() const { return false; }
+
+  const OutputInfo& info(int i) const { return i == 0 ? output : more_outputs[size_t(i - 1)]; }
+  NodeExtras& need_extras() {
+    if (!extras) extras = std::make_unique<NodeExtras>();
+    return *extras;
+  }
+};
+
+// The node of an operator whose backward is a closure: F(const Tensor& dy, Needs) -> Grads for one
+// output, F(const Grads& dys, Needs) -> Grads for several.
+[[noreturn]] void fail_released(const Node& node);
+template <class F, bool kSingle>
+struct ClosureNode final : Node {
+  std::optional<F> closure;
+  explicit ClosureNode(F&& f) : closure(std::move(f)) {}
+  Grads backward(const Grads& dys) override {
+    if (!closure) fail_released(*this);
+    if constexpr (kSingle)
+      return (*closure)(dys[0], Needs(needs));
+    else
+      return (*closure)(dys, Needs(needs));
+  }
+  // A closure of numbers and shapes has nothing to free: such a node may run again.
+  void release() override {
+    if constexpr (!std::is_trivially_destructible_v<F>) closure.reset();
+  }
+};
+
+// Holds the gradient of a leaf. It does not hold the leaf itself.
+struct LeafNode final : Node {
+  std::mutex mutex;  // two backwards may meet here
+  Tensor grad;
+  Grads backward(const Grads&) override { return {}; }
+  bool is_leaf_node() const override { return true; }
+};
+
+// What autograd hangs on a tensor.
+struct Meta final : AutogradMeta {
+  Edge edge;             // set: requires grad
+  bool is_leaf = false;  // edge.node is then a LeafNode
+  bool retains_grad = false;
+  Tensor retained_grad;
+  std::shared_ptr<Tensor> retained_slot;  // shared with the hook that fills it
+  Tensor base;                            // set on a differentiable view: the tensor it views
+  uint32_t view_version = 0;              // version of the storage when `edge` was made
+};
+
+inline Meta* meta_of(const Tensor& x) { return static_cast<Meta*>(x.impl()->meta); }
+Meta& need_meta(const Tensor& x);
+// Where the gradient of x goes. Rebuilds the edge of a view whose base was written since.
+Edge edge_of(const Tensor& x);
+// True if x has an edge (a view of a tensor that was rebased counts).
+bool requires_grad(const Tensor& x);
+OutputInfo info_of(const Tensor& x);
+
+}  // namespace tg
