@@ -1,9 +1,10 @@
 // Does this CPU have the instructions that the library was compiled for?
 //
-// A program asks first thing in main, before it touches a tensor; without that, a binary carried to an
-// older machine dies of an illegal instruction with no word:
+// A program asks first thing in main, before it touches a tensor; without that, a binary carried to
+// an older machine dies of an illegal instruction with no word:
 //   if (const char* missing = tg::missing_cpu_feature()) {
-//     std::fprintf(stderr, "this CPU lacks %s, which this program was compiled for; build it again on "
+//     std::fprintf(stderr, "this CPU lacks %s, which this program was compiled for; build it again
+//     on "
 //                          "this machine, or with -DTAPEGRAD_ARCH=none\n", missing);
 //     return 1;
 //   }
@@ -25,7 +26,8 @@ extern const CpuFeatures kCompiledFor;
 // What this machine can run: the CPU has it and the operating system saves its registers.
 CpuFeatures cpu_features() noexcept;
 
-// The name of the first feature of `needed` that `present` lacks ("AVX2"), or nullptr when all are there.
+// The name of the first feature of `needed` that `present` lacks ("AVX2"), or nullptr when all are
+// there.
 const char* missing_cpu_feature(const CpuFeatures& needed, const CpuFeatures& present) noexcept;
 
 // The same for this library on this machine.

@@ -16,7 +16,8 @@ TEST_CASE("cpu features: the first missing one is named", "[core]") {
   CHECK(tg::missing_cpu_feature({}, {}) == nullptr);
 }
 
-// The kernel lists the same flags under names of its own, so it can be held against our reading of CPUID.
+// The kernel lists the same flags under names of its own, so it can be held against our reading of
+// CPUID.
 #if defined(__x86_64__) && defined(__linux__)
 #include <fstream>
 #include <set>
@@ -26,8 +27,7 @@ TEST_CASE("cpu features: the first missing one is named", "[core]") {
 TEST_CASE("cpu features: agree with /proc/cpuinfo", "[core]") {
   std::ifstream info("/proc/cpuinfo");
   std::string line;
-  while (std::getline(info, line) && line.rfind("flags", 0) != 0) {
-  }
+  while (std::getline(info, line) && line.rfind("flags", 0) != 0) {}
   if (line.rfind("flags", 0) != 0) return;  // no such line in some containers
   std::istringstream words(line);
   std::set<std::string> flags;
