@@ -13,5 +13,6 @@ command -v clang-tidy-14 >/dev/null || "$root/tools/packages.sh" checks
 cmake -S "$root" -B "$root/build/tidy" -G Ninja -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_BUILD_TYPE=Debug \
   -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DTAPEGRAD_BUILD_TESTS=OFF -DTAPEGRAD_BUILD_BENCH=OFF \
   -DTAPEGRAD_BUILD_TOOLS=OFF >/dev/null
-printf '%s\0' "${files[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy-14 -p "$root/build/tidy" --quiet
+printf '%s\0' "${files[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy-14 -p "$root/build/tidy" --quiet \
+  2> >(grep -v "warnings\? generated\.$" >&2)
 echo "clang-tidy: ${#files[@]} files"

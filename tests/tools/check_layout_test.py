@@ -96,6 +96,7 @@ class CheckLayout(unittest.TestCase):
 
     def test_kernel_interface_without_its_kernels(self):
         self.finds({"kernels/cpu/softmax.cpp": None}, "kernels/cpu/softmax.cpp")
+        self.assertEqual(breaches({"kernels/cpu/softmax.cpp": None, "kernels/cpu/softmax/rows.cpp": ""}), [])
         self.finds({"kernels/cuda/other.cu": "",
                     "kernels/softmax.h": "void softmax(Cpu, View);\nvoid softmax(Cuda, View);\n"},
                    "kernels/cuda/softmax.cu")
