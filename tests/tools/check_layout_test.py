@@ -91,8 +91,13 @@ class CheckLayout(unittest.TestCase):
     def test_operator_without_a_row(self):
         self.finds({"tests/ops/softmax.cpp": 'Row a{.name = "softmax"};\n'}, "topk", "autograd/ops/softmax.h")
         self.finds({"autograd/ops/own.h": "namespace tg {\n/* two\nlines */\nTensor lost(\n    const Tensor& x);\n}\n"},
-                   "operator lost")
-        self.finds({"autograd/ops/own.h": "namespace tg {\nTensor& lost_(Tensor& x);\n}\n"}, "operator lost_")
+                   "lost")
+        self.finds({"autograd/ops/own.h": "namespace tg {\nTensor& lost_(Tensor& x);\n}\n"}, "lost_")
+
+    def test_what_makes_tensors_from_nothing_is_called_by_some_test(self):
+        zeros = {"autograd/ops/creation.h": "namespace tg {\nTensor zeros(const Shape& shape);\n}\n"}
+        self.finds(zeros, "zeros", "called by no test")
+        self.assertEqual(breaches({**zeros, "tests/core/a.cpp": "auto z = zeros({2});\n"}), [])
 
     def test_kernel_interface_without_its_kernels(self):
         self.finds({"kernels/cpu/softmax.cpp": None}, "kernels/cpu/softmax.cpp")
