@@ -63,9 +63,10 @@ struct NodeExtras {
 struct Node {
   std::atomic<int32_t> refs{1};
   uint32_t output_count = 1;
-  uint64_t id = 0;      // rising in the order of recording: parents are older than children
-  uint64_t needs = 0;   // bit i: input i has an edge
-  const char* op = "";  // name of the operator
+  Node* next_dead = nullptr;  // chains are freed by a loop, see destroy()
+  uint64_t id = 0;            // rising in the order of recording: parents are older than children
+  uint64_t needs = 0;         // bit i: input i has an edge
+  const char* op = "";        // name of the operator
   std::vector<Edge> inputs;
   OutputInfo output;                     // of output 0
   std::vector<OutputInfo> more_outputs;  // of outputs 1, 2, ...
@@ -74,7 +75,7 @@ struct Node {
   Node();
   virtual ~Node();
   // Gradients with respect to the inputs, in their order; undefined where none flows.
-  virtual Grads backward(const Grads& output_gradients) = 0;
+  virtual Grads backward(std::span<const Tensor> output_gradients, Needs needs) = 0;
   // Frees what was saved; a backward that needs it raises afterwards.
   virtual void release() {}
   // Where gradients end: adds to the leaf's gradient instead of calling backward.
@@ -94,12 +95,12 @@ template <class F, bool kSingle>
 struct ClosureNode final : Node {
   std::optional<F> closure;
   explicit ClosureNode(F&& f) : closure(std::move(f)) {}
-  Grads backward(const Grads& dys) override {
+  Grads backward(std::span<const Tensor> dys, Needs wanted) override {
     if (!closure) fail_released(*this);
     if constexpr (kSingle)
-      return (*closure)(dys[0], Needs(needs));
+      return (*closure)(dys[0], wanted);
     else
-      return (*closure)(dys, Needs(needs));
+      return (*closure)(Grads(dys.begin(), dys.end()), wanted);
   }
   // A closure of numbers and shapes has nothing to free: such a node may run again.
   void release() override {
@@ -111,17 +112,15 @@ struct ClosureNode final : Node {
 struct LeafNode final : Node {
   std::mutex mutex;  // two backwards may meet here
   Tensor grad;
-  Grads backward(const Grads&) override { return {}; }
+  Grads backward(std::span<const Tensor>, Needs) override { return {}; }
   bool is_leaf_node() const override { return true; }
 };
 
 // What autograd hangs on a tensor.
 struct Meta final : AutogradMeta {
-  Edge edge;             // set: requires grad
-  bool is_leaf = false;  // edge.node is then a LeafNode
-  bool retains_grad = false;
-  Tensor retained_grad;
-  std::shared_ptr<Tensor> retained_slot;  // shared with the hook that fills it
+  Edge edge;                              // set: requires grad
+  bool is_leaf = false;                   // edge.node is then a LeafNode
+  std::shared_ptr<Tensor> retained_slot;  // retain_grad(): shared with the hook that fills it
   Tensor base;                            // set on a differentiable view: the tensor it views
   uint32_t view_version = 0;              // version of the storage when `edge` was made
 };

@@ -57,24 +57,22 @@ class Op {
   // input in the order of `inputs`. Gradients may have the broadcast shape: the engine sums them.
   template <class F>
   Tensor record(Tensor y, std::initializer_list<Input> inputs, F backward) const {
-    if (!recording(inputs)) return finish(std::move(y));
-    attach(y, span(inputs), new ClosureNode<F, true>(std::move(backward)));
-    return y;
+    if (recording(inputs)) attach(y, span(inputs), new ClosureNode<F, true>(std::move(backward)));
+    return finish(span(inputs), std::move(y));
   }
   template <class F>
   Tensor record(Tensor y, const std::vector<Tensor>& inputs, F backward) const {
     std::vector<Input> list(inputs.begin(), inputs.end());
-    if (!recording(list)) return finish(std::move(y));
-    attach(y, list, new ClosureNode<F, true>(std::move(backward)));
-    return y;
+    if (recording(list)) attach(y, list, new ClosureNode<F, true>(std::move(backward)));
+    return finish(list, std::move(y));
   }
   // Several outputs. F: (const Grads& dys, Needs) -> Grads; an output nobody used comes as zeros.
   // Integer outputs take no part.
   template <class F>
   std::vector<Tensor> record(std::vector<Tensor> ys, std::initializer_list<Input> inputs,
                              F backward) const {
-    if (!recording(inputs)) return finish(std::move(ys));
-    attach(ys, span(inputs), new ClosureNode<F, false>(std::move(backward)));
+    if (recording(inputs)) attach(ys, span(inputs), new ClosureNode<F, false>(std::move(backward)));
+    for (const Tensor& y : ys) finish(span(inputs), y);
     return ys;
   }
   // An output that views the memory of inputs[0]: as record, and the view learns its base, so
@@ -96,11 +94,10 @@ class Op {
   const Tensor& record_inplace(const Tensor& x, std::initializer_list<Input> inputs,
                                F backward) const {
     if (recording(inputs)) rebase(x, span(inputs), new ClosureNode<F, true>(std::move(backward)));
-    return finish_inplace(x);
+    finish(span(inputs), x);
+    return x;
   }
 
-  // For outputs that have no derivative: NaN is looked for, nothing is recorded.
-  Tensor plain(Tensor y) const { return finish(std::move(y)); }
   const char* name() const { return name_; }
 
  private:
@@ -114,9 +111,12 @@ class Op {
   void attach(const std::vector<Tensor>& ys, std::span<const Input> inputs, Node* node) const;
   void make_view(const Tensor& y, const Tensor& x) const;
   void rebase(const Tensor& x, std::span<const Input> inputs, Node* node) const;
-  Tensor finish(Tensor y) const;
-  std::vector<Tensor> finish(std::vector<Tensor> ys) const;
-  const Tensor& finish_inplace(const Tensor& x) const;
+  Tensor finish(std::span<const Input> inputs, Tensor y) const {
+    if (thread_state.anomaly_mode) [[unlikely]]
+      check_finite(inputs, y);
+    return y;
+  }
+  void check_finite(std::span<const Input> inputs, const Tensor& y) const;
 
   const char* name_;
   Cast cast_;

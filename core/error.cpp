@@ -30,9 +30,17 @@ const char* running_operator() {
 }
 
 std::string running_prefix() {
-  std::string prefix = module_path();
+  // The outermost operator inside the innermost module is what the user called. Inside a backward
+  // it is the recorded operator that counts, and the module it was recorded in if that was kept.
+  const Scope* op = nullptr;
+  for (const Scope* s = thread_state.scope; s && !s->is_module(); s = s->outer()) {
+    op = s;
+    if (s->is_backward()) break;
+  }
+  bool backward = op && op->is_backward();
+  std::string prefix = backward ? (op->path_ ? *op->path_ : "") : module_path();
   if (!prefix.empty()) prefix += ": ";
-  if (const char* op = running_operator()) prefix += std::string(op) + ": ";
+  if (op) prefix += std::string(op->name()) + (backward ? " backward: " : ": ");
   return prefix;
 }
 

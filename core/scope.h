@@ -20,6 +20,13 @@ class Scope {
     if (profiler::active()) [[unlikely]]
       profiler::begin(*this);
   }
+  // The backward of an operator; `path` (may be null) is the module it was recorded in.
+  Scope(const char* name, const std::string* path)
+      : name_(name), path_(path), backward_(true), outer_(thread_state.scope) {
+    thread_state.scope = this;
+    if (profiler::active()) [[unlikely]]
+      profiler::begin(*this);
+  }
   // A module.
   Scope(const void* module, TypeName type_name, ChildName child_name)
       : module_(module),
@@ -39,16 +46,20 @@ class Scope {
   Scope& operator=(const Scope&) = delete;
 
   bool is_module() const { return module_ != nullptr; }
+  bool is_backward() const { return backward_; }
   const char* name() const { return name_; }
   const Scope* outer() const { return outer_; }
   std::string type_name() const { return type_name_(module_); }
 
  private:
   friend std::string module_path();
+  friend std::string running_prefix();
   const char* name_ = nullptr;
   const void* module_ = nullptr;
   TypeName type_name_ = nullptr;
   ChildName child_name_ = nullptr;
+  const std::string* path_ = nullptr;
+  bool backward_ = false;
   const Scope* outer_;
 };
 

@@ -20,8 +20,10 @@ struct AutogradMeta {
 struct TensorImpl {
   std::atomic<int32_t> refs{1};
   DType dtype = DType::f32;
-  bool view_without_grad = false;  // a view made under no-grad: not to be written with grad on
-  bool inference = false;          // made under InferenceGuard: never recorded
+  // 1: a view made under no-grad, not to be written in a recorded operation; 2: and what it views
+  // requires grad, so it is not to be written with grad mode on at all.
+  uint8_t view_without_grad = 0;
+  bool inference = false;  // made under InferenceGuard: never recorded
   Ref<Storage> storage;
   int64_t offset = 0;  // in elements
   int64_t numel = 0;
