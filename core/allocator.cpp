@@ -1,0 +1,145 @@
+// Accounts of every allocation. The blocks themselves come from cpu_memory.
+#include "tapegrad/core/allocator.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <vector>
+
+#include "tapegrad/core/cpu_memory.h"
+#include "tapegrad/core/error.h"
+
+namespace tg {
+namespace {
+
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+// One per device. `live` is one counter for all threads, because a peak and a limit are about the
+// sum at a moment; what belongs to which purpose is counted per thread.
+struct Account {
+  alignas(64) std::atomic<int64_t> live{0};
+  alignas(64) std::atomic<int64_t> peak{0};
+  std::atomic<int64_t> limit{kNoLimit};
+};
+constinit Account cpu_account;
+
+// The place where a build with CUDA brings its own accounts and blocks.
+Account& account(Device device) {
+  if (device.is_cpu()) [[likely]]
+    return cpu_account;
+  fail<DeviceError>("this build of tapegrad has no CUDA, but", device, "was asked for");
+}
+
+void raise_peak(Account& a, int64_t live) {
+  int64_t peak = a.peak.load(std::memory_order_relaxed);
+  while (live > peak && !a.peak.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {}
+}
+
+// "parameter 12.0 MiB, saved 3.5 MiB": the purposes that hold most.
+std::string holders(const MemoryStats& stats) {
+  std::vector<int> order;
+  for (int p = 0; p < kPurposeCount; ++p)
+    if (stats.by_purpose[p] > 0) order.push_back(p);
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return stats.by_purpose[a] > stats.by_purpose[b]; });
+  std::string text;
+  for (size_t i = 0; i < order.size() && i < 4; ++i) {
+    if (i) text += ", ";
+    text += std::string(name_of(Purpose(order[i]))) + " " + bytes_text(stats.by_purpose[order[i]]);
+  }
+  return text;
+}
+
+[[noreturn]] void out_of_memory(Device device, size_t bytes, bool by_limit) {
+  MemoryStats stats = memory_stats(device);
+  std::string held = holders(stats);
+  std::string text = "out of memory on " + to_text(device) + ": asked for " +
+                     bytes_text(int64_t(std::min(bytes, size_t(kNoLimit)))) + ", in use " +
+                     bytes_text(stats.live);
+  if (!held.empty()) text += " (" + held + ")";
+  if (by_limit)
+    text +=
+        ", limit " + bytes_text(account(device).limit.load()) + "; raise it with set_memory_limit";
+  else
+    text += ", and the system has no more";
+  fail<OutOfMemoryError>(text + ", use a smaller batch, or checkpoint parts of the model");
+}
+
+detail::ThreadMemory* memory_of_thread() {
+  detail::ThreadMemory* memory = detail::thread_memory;
+  if (!memory) [[unlikely]]
+    memory = detail::start_thread_memory();
+  return memory;
+}
+
+void count(detail::ThreadMemory* memory, Purpose purpose, int64_t bytes) {
+  if (memory) [[likely]]
+    memory->count(purpose, bytes);
+  else
+    detail::count_without_thread(purpose, bytes);
+}
+
+}  // namespace
+
+void* allocate(Device device, size_t bytes, Purpose purpose) {
+  Account& a = account(device);
+  if (bytes > detail::kLargestBlock) [[unlikely]]
+    out_of_memory(device, bytes, false);
+  int64_t live = a.live.fetch_add(int64_t(bytes), std::memory_order_relaxed) + int64_t(bytes);
+  bool allowed = live <= a.limit.load(std::memory_order_relaxed);
+  detail::ThreadMemory* memory = memory_of_thread();
+  void* data = allowed ? detail::take_block(memory, bytes) : nullptr;
+  if (!data) [[unlikely]] {
+    a.live.fetch_sub(int64_t(bytes), std::memory_order_relaxed);
+    out_of_memory(device, bytes, !allowed);
+  }
+  if (live > a.peak.load(std::memory_order_relaxed)) [[unlikely]]
+    raise_peak(a, live);
+  count(memory, purpose, int64_t(bytes));
+  return data;
+}
+
+void deallocate(Device, void* data, size_t bytes, Purpose purpose) noexcept {
+  if (!data) return;
+  detail::ThreadMemory* memory = memory_of_thread();
+  detail::give_block(memory, data, bytes);
+  cpu_account.live.fetch_sub(int64_t(bytes), std::memory_order_relaxed);
+  count(memory, purpose, -int64_t(bytes));
+}
+
+void retag(Device, size_t bytes, Purpose from, Purpose to) noexcept {
+  detail::ThreadMemory* memory = memory_of_thread();
+  count(memory, from, -int64_t(bytes));
+  count(memory, to, int64_t(bytes));
+}
+
+MemoryStats memory_stats(Device device) {
+  Account& a = account(device);
+  MemoryStats stats;
+  int64_t sum[kPurposeCount] = {};
+  detail::add_live(sum);
+  for (int p = 0; p < kPurposeCount; ++p) {
+    stats.by_purpose[p] = sum[p];
+    stats.live += sum[p];
+  }
+  stats.peak = std::max(a.peak.load(std::memory_order_relaxed), stats.live);
+  stats.reserved = detail::reserved_bytes();
+  return stats;
+}
+
+void reset_peak_memory(Device device) {
+  Account& a = account(device);
+  a.peak.store(a.live.load());
+}
+
+void set_memory_limit(int64_t bytes, Device device) {
+  check<ValueError>(bytes >= 0, "set_memory_limit: a limit is 0 (none) or more, got", bytes);
+  account(device).limit.store(bytes == 0 ? kNoLimit : bytes);
+}
+
+void empty_cache(Device device) {
+  account(device);  // raises where there is no such device
+  detail::release_cached_blocks();
+}
+
+}  // namespace tg
