@@ -87,13 +87,12 @@ void conv2d_backward_input(Cpu, View dy, View weight, MutView dx, const Conv2dGe
 }
 
 void conv2d_backward_weight(Cpu, View x, View dy, MutView dweight, const Conv2dGeometry& g) {
-  const Axis h = conv::forward_axis(x.size(2), dy.size(2), dweight.size(2), g.stride_h,
-                                    g.padding_h, g.dilation_h);
-  const Axis w = conv::forward_axis(x.size(3), dy.size(3), dweight.size(3), g.stride_w,
-                                    g.padding_w, g.dilation_w);
-  visit_computed(dy.dtype, [&]<class T>() {
-    conv::weight_gradient<T>(x, dy, dweight, h, w, g.groups);
-  });
+  const Axis h = conv::forward_axis(x.size(2), dy.size(2), dweight.size(2), g.stride_h, g.padding_h,
+                                    g.dilation_h);
+  const Axis w = conv::forward_axis(x.size(3), dy.size(3), dweight.size(3), g.stride_w, g.padding_w,
+                                    g.dilation_w);
+  visit_computed(dy.dtype,
+                 [&]<class T>() { conv::weight_gradient<T>(x, dy, dweight, h, w, g.groups); });
 }
 
 }  // namespace tg::kernels

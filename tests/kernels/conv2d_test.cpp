@@ -29,8 +29,8 @@ enum class Layout { rows, channels_last, gaps };
 // has 32 more elements at either end. Everything outside of the tensor holds 77.
 template <class T>
 Tensor make(const Shape& shape, Layout layout) {
-  Shape strides = layout == Layout::channels_last ? channels_last_strides(shape)
-                                                  : contiguous_strides(shape);
+  Shape strides =
+      layout == Layout::channels_last ? channels_last_strides(shape) : contiguous_strides(shape);
   if (layout == Layout::gaps) {
     strides = {2 * shape[1] * (shape[2] + 1) * (shape[3] + 2) + 3,
                2 * (shape[2] + 1) * (shape[3] + 2), 2 * (shape[3] + 2), 2};
@@ -50,8 +50,7 @@ void for_each(const Tensor& x, F&& fn) {
   for (int64_t a = 0; a < s[0]; ++a)
     for (int64_t b = 0; b < s[1]; ++b)
       for (int64_t c = 0; c < s[2]; ++c)
-        for (int64_t d = 0; d < s[3]; ++d)
-          fn(data[a * t[0] + b * t[1] + c * t[2] + d * t[3]]);
+        for (int64_t d = 0; d < s[3]; ++d) fn(data[a * t[0] + b * t[1] + c * t[2] + d * t[3]]);
 }
 
 template <class T>
@@ -65,7 +64,10 @@ Tensor numbers(Random& random, const Shape& shape, Layout layout) {
 template <class T>
 std::vector<double> values(const Tensor& x) {
   std::vector<double> list;
-  for_each<T>(x, [&](T& v) { list.push_back(double(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(v))); });
+  for_each<T>(x, [&](T& v) {
+    list.push_back(
+        double(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(v)));
+  });
   return list;
 }
 
@@ -73,7 +75,8 @@ template <class T>
 int64_t count_of_guards(const Tensor& x) {
   const T* data = static_cast<const T*>(x.impl()->storage->data);
   int64_t count = 0;
-  for (size_t i = 0; i < x.impl()->storage->bytes / sizeof(T); ++i) count += double(static_cast<float>(data[i])) == 77;
+  for (size_t i = 0; i < x.impl()->storage->bytes / sizeof(T); ++i)
+    count += double(static_cast<float>(data[i])) == 77;
   return count;
 }
 
@@ -143,7 +146,8 @@ void check_case(const Case& c, uint64_t seed, bool with_bias = true) {
   CHECK(distance<T>(dx, right_dx, c.co * c.kh * c.kw) < 1);
   CHECK(count_of_guards<T>(dx) == int64_t(dx.impl()->storage->bytes / sizeof(T)) - dx.numel());
 
-  Tensor dw = make<T>(p.weight.shape(), c.weight), right_dw = make<T>(p.weight.shape(), Layout::rows);
+  Tensor dw = make<T>(p.weight.shape(), c.weight),
+         right_dw = make<T>(p.weight.shape(), Layout::rows);
   kernels::conv2d_backward_weight(Cpu{}, p.x.read(), p.y.read(), dw.write(), c.g);
   kernels::conv::reference_backward_weight(p.x.read(), p.y.read(), right_dw.write(), c.g);
   CHECK(distance<T>(dw, right_dw, p.y.numel() / std::max<int64_t>(1, p.y.size(1))) < 1);
@@ -153,7 +157,9 @@ void check_case(const Case& c, uint64_t seed, bool with_bias = true) {
 Case random_case(Random& random) {
   Case c{};
   const std::vector<int64_t> channels = {1, 2, 3, 5, 8, 16, 17, 24, 33};
-  const auto channel = [&] { return channels[size_t(pick(random, 0, int64_t(channels.size()) - 1))]; };
+  const auto channel = [&] {
+    return channels[size_t(pick(random, 0, int64_t(channels.size()) - 1))];
+  };
   for (;;) {
     c.n = pick(random, 0, 9) == 0 ? 0 : pick(random, 1, 3);
     c.ci = channel();
@@ -186,8 +192,17 @@ struct Threads {
 
 Case square(int64_t n, int64_t ci, int64_t co, int64_t size, int64_t k, int64_t stride,
             int64_t padding, Layout layout = Layout::channels_last) {
-  return {n, ci, co, size, size, k, k, {stride, stride, padding, padding, 1, 1, 1}, layout,
-          Layout::rows, Layout::channels_last};
+  return {n,
+          ci,
+          co,
+          size,
+          size,
+          k,
+          k,
+          {stride, stride, padding, padding, 1, 1, 1},
+          layout,
+          Layout::rows,
+          Layout::channels_last};
 }
 
 }  // namespace

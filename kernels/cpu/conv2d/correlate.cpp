@@ -66,8 +66,9 @@ class Correlator {
     const auto band_bytes = [&](int64_t rows) {
       return c_.h.span(rows) * c_.w.span(c_.w.results) * c_.source_channels * int64_t{sizeof(T)};
     };
-    images_per_block_ = std::clamp<int64_t>(kSourceBytes / std::max<int64_t>(1, band_bytes(c_.h.results)), 1,
-                                            std::max<int64_t>(1, images / kPieces));
+    images_per_block_ =
+        std::clamp<int64_t>(kSourceBytes / std::max<int64_t>(1, band_bytes(c_.h.results)), 1,
+                            std::max<int64_t>(1, images / kPieces));
     image_blocks_ = divide_up(images, images_per_block_);
     const int64_t first_bytes = band_bytes(1);
     const int64_t row_bytes = std::max<int64_t>(1, band_bytes(2) - first_bytes);
@@ -101,7 +102,8 @@ class Correlator {
   // The kernel as [group][panel][tap row][tap column][source channel][kColumns]: the order in which
   // the micro-kernel reads it. Target channels past the last one are left as they are: unread.
   void pack_kernel() {
-    parallel_for(c_.groups * panels_, std::max<int64_t>(1, (64 << 10) / std::max<int64_t>(1, panel_size_)),
+    parallel_for(c_.groups * panels_,
+                 std::max<int64_t>(1, (64 << 10) / std::max<int64_t>(1, panel_size_)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) pack_panel(i / panels_, i % panels_);
                  });
@@ -125,8 +127,8 @@ class Correlator {
     }
   }
 
-  // The source rows of one image: row y, counted in the tensor, stands at `at + (y - first) * pitch`
-  // and its pixels are `pixel` values apart.
+  // The source rows of one image: row y, counted in the tensor, stands at `at + (y - first) *
+  // pitch` and its pixels are `pixel` values apart.
   struct Rows {
     const T* at;
     int64_t first, pitch, pixel;

@@ -29,7 +29,8 @@ void for_each_product(const Shape& x, const Shape& weight, const Shape& y, const
               }
 }
 
-// Sums in f64, then rounds each element of the result once. add(sums) adds to sums[row-major index].
+// Sums in f64, then rounds each element of the result once. add(sums) adds to sums[row-major
+// index].
 template <class T, class F>
 void accumulate(MutView result, F&& add) {
   const Shape& shape = result.shape();

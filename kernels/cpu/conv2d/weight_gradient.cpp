@@ -113,8 +113,10 @@ class WeightGradient {
   void load_sources(int64_t group, std::vector<Rows>& pieces, T* to) const {
     for (Rows& p : pieces) {
       const int64_t rows = h_.span(p.rows);
-      load(x_, {p.image, group * ci_, ci_, h_.first + p.row * h_.step, rows, w_.first,
-                source_columns()}, to);
+      load(
+          x_,
+          {p.image, group * ci_, ci_, h_.first + p.row * h_.step, rows, w_.first, source_columns()},
+          to);
       p.at = to;
       to += rows * source_columns() * ci_;
     }
@@ -158,8 +160,8 @@ class WeightGradient {
     }
   }
 
-  // Columns [p * kColumns, ..) of the windows of the chunk's pixels. Where taps of a row follow each
-  // other in the image, so do their columns; each run of such columns is copied at once.
+  // Columns [p * kColumns, ..) of the windows of the chunk's pixels. Where taps of a row follow
+  // each other in the image, so do their columns; each run of such columns is copied at once.
   void pack_panel(const std::vector<Rows>& pieces, int64_t p, T* to) const {
     const int64_t run_size = w_.tap_step == 1 ? w_.taps * ci_ : ci_;
     const int64_t end = std::min((p + 1) * kColumns, depth_);
@@ -235,8 +237,8 @@ class WeightGradient {
   const MutView dweight_;
   const Axis h_, w_;
   const int64_t groups_;
-  int64_t co_, ci_, depth_;      // of one group; depth: columns of the matrix
-  int64_t tiles_, panels_;       // the matrix in register tiles
+  int64_t co_, ci_, depth_;  // of one group; depth: columns of the matrix
+  int64_t tiles_, panels_;   // the matrix in register tiles
   int64_t rows_, chunk_rows_, chunks_, parts_;
   int64_t panel_blocks_;
 };
