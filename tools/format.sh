@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Formats every tracked C++ and CUDA source with clang-format 14, the version that the checks use.
+# Formats every C++ and CUDA source with clang-format 14, the version that the checks use.
 #   tools/format.sh            rewrites the files
 #   tools/format.sh --check    changes nothing; lists what is not formatted and fails
 #   tools/format.sh FILE...    rewrites these files only
@@ -13,5 +13,6 @@ if [ $# -gt 0 ]; then
   exec clang-format-14 --style=file "${mode[@]}" "$@"
 fi
 cd "$root"
-git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' |
+find core autograd kernels nn optim data tools tests bench -type f \
+  \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 |
   xargs -0 --no-run-if-empty -n 20 -P "$(nproc)" clang-format-14 --style=file "${mode[@]}"

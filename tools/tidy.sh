@@ -6,7 +6,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if [ $# -gt 0 ]; then files=("$@"); else
   cd "$root"
-  mapfile -t files < <(git ls-files 'core/*.cpp' 'autograd/*.cpp' 'nn/*.cpp' 'optim/*.cpp' 'data/*.cpp')
+  mapfile -t files < <(find core autograd nn optim data -name '*.cpp' | sort)
 fi
 command -v clang-tidy-14 >/dev/null || "$root/tools/packages.sh" checks
 # A build folder of its own tells clang-tidy the flags of clang; nothing is built there.
