@@ -1,0 +1,97 @@
+// Batches from a data set, made by worker threads while the training runs.
+//
+//   DataLoader loader(dataset, {.batch_size = 64, .shuffle = true, .workers = 2, .seed = 1});
+//   for (auto [x, y] : loader) { ... }            // one epoch; the next loop is the next epoch
+//
+// Batches come in order. Their contents depend on the data, the options and (seed, epoch) alone,
+// never on the number of workers.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "tapegrad/data/dataset.h"
+#include "tapegrad/data/loader_core.h"
+#include "tapegrad/data/sample.h"
+
+namespace tg::data {
+
+template <class Sample>
+class DataLoader {
+ public:
+  using Collate = std::function<Sample(const std::vector<Sample>&)>;
+
+  // `collate` makes a batch of a list of samples; default: stack each tensor along a new first
+  // dimension, which needs equal shapes and dtypes.
+  template <class Data>
+  requires std::is_base_of_v<Dataset<Sample>, Data> DataLoader(std::shared_ptr<Data> dataset,
+                                                               LoaderOptions options = {},
+                                                               Collate collate = {})
+      : dataset_(std::move(dataset)), core_(source(collate), options) {}
+
+  class iterator {
+   public:
+    using value_type = Sample;
+    using difference_type = std::ptrdiff_t;
+    const Sample& operator*() const { return *batch_; }
+    iterator& operator++() {
+      advance();
+      return *this;
+    }
+    void operator++(int) { advance(); }
+    bool operator==(std::default_sentinel_t) const { return !batch_; }
+
+   private:
+    friend class DataLoader;
+    explicit iterator(LoaderCore* core) : core_(core) { advance(); }
+    void advance() {
+      batch_.reset();  // the old batch's memory goes back before the next is taken
+      std::vector<Tensor> tensors;
+      if (core_->next(tensors)) batch_ = from_list<Sample>(tensors);
+    }
+    LoaderCore* core_;
+    std::optional<Sample> batch_;
+  };
+
+  // Starts the epoch, or goes on where a loaded state says. Leaving the loop early is fine; the
+  // next begin() then starts the following epoch.
+  iterator begin() {
+    core_.start_epoch();
+    return iterator(&core_);
+  }
+  std::default_sentinel_t end() const { return {}; }
+
+  int64_t size() const { return core_.batches(); }  // batches per epoch
+  int64_t samples() const { return dataset_->size(); }
+  int64_t epoch() const { return core_.state().epoch; }
+  void set_epoch(int64_t epoch) { core_.load_state({epoch, 0}); }
+  // Where the next batch comes from; part of a checkpoint.
+  LoaderState state() const { return core_.state(); }
+  void load_state(LoaderState state) { core_.load_state(state); }
+  // Seconds that next() waited for workers since the epoch began.
+  double waited() const { return core_.waited(); }
+
+ private:
+  LoaderCore::Source source(Collate collate) {
+    const Dataset<Sample>* data = dataset_.get();
+    LoaderCore::Source s;
+    s.size = data->size();
+    s.get = [data](int64_t i, Generator& random) { return to_list(data->get(i, random)); };
+    s.name = [data](int64_t i) { return data->name(i); };
+    if (collate)
+      s.collate = [collate](const std::vector<std::vector<Tensor>>& samples) {
+        std::vector<Sample> typed;
+        for (const auto& sample : samples) typed.push_back(from_list<Sample>(sample));
+        return to_list(collate(typed));
+      };
+    return s;
+  }
+
+  std::shared_ptr<const Dataset<Sample>> dataset_;
+  LoaderCore core_;
+};
+
+template <class Data>
+DataLoader(std::shared_ptr<Data>, LoaderOptions = {}) -> DataLoader<typename Data::SampleType>;
+
+}  // namespace tg::data

@@ -1,0 +1,77 @@
+// The loader without types: samples are lists of tensors.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tapegrad/core/tensor.h"
+
+namespace tg {
+class Generator;
+}
+
+namespace tg::data {
+
+struct LoaderOptions {
+  int64_t batch_size = 1;
+  bool shuffle = false;     // a new order each epoch, from (seed, epoch)
+  bool drop_last = false;   // leave out a last batch that is smaller
+  int workers = 0;          // threads that make batches; 0: made when asked for
+  int prefetch = 2;         // batches kept ready per worker
+  bool pin_memory = false;  // batches in page-locked memory, for copies to a GPU
+  uint64_t seed = 0;        // of the order and of the samples' randomness
+};
+
+// An error while a sample was made: its name, its index and the cause.
+struct DataError : Error {
+  DataError(const std::string& what, int64_t sample) : Error(what), index(sample) {}
+  int64_t index;  // -1: not one sample's fault (collation)
+};
+
+struct LoaderState {
+  int64_t epoch = 0;
+  int64_t batch = 0;  // batches of this epoch that have been delivered
+};
+
+class LoaderCore {
+ public:
+  struct Source {
+    int64_t size = 0;
+    std::function<std::vector<Tensor>(int64_t index, Generator& random)> get;
+    std::function<std::string(int64_t index)> name;
+    std::function<std::vector<Tensor>(const std::vector<std::vector<Tensor>>&)> collate;
+  };
+  LoaderCore(Source source, LoaderOptions options);  // ValueError for options that make no sense
+  ~LoaderCore();                                     // joins the workers
+  LoaderCore(const LoaderCore&) = delete;
+  LoaderCore& operator=(const LoaderCore&) = delete;
+
+  int64_t batches() const;
+  void start_epoch();
+  // The next batch; false at the end of the epoch. Rethrows what went wrong while it was made.
+  bool next(std::vector<Tensor>& batch);
+  LoaderState state() const;
+  void load_state(LoaderState state);
+  double waited() const;
+  // The order of the samples in an epoch.
+  std::vector<int64_t> order(int64_t epoch) const;
+
+ private:
+  struct Workers;
+  std::vector<Tensor> make_batch(const std::vector<int64_t>& order, int64_t epoch,
+                                 int64_t batch) const;
+  std::vector<Tensor> make_sample(int64_t index, int64_t epoch) const;
+  void stop_epoch();
+
+  Source source_;
+  LoaderOptions options_;
+  std::unique_ptr<Workers> workers_;
+  std::vector<int64_t> order_;
+  int64_t epoch_ = 0, next_ = 0;
+  bool running_ = false;
+  double waited_ = 0;
+};
+
+}  // namespace tg::data
