@@ -1,36 +1,22 @@
 // Short-lived memory of a kernel: packed panels, converted operands, partial sums.
 #pragma once
-#include <cstddef>
 #include <cstdint>
+
+#include "tapegrad/core/allocator.h"
 
 namespace tg::kernels {
 
-// A block of at least `bytes` bytes, aligned to a page, from the calling thread's own free list,
-// where it goes back to. Blocks are kept for the next call, so a kernel that runs again allocates
-// nothing.
-class ScratchBlock {
- public:
-  explicit ScratchBlock(size_t bytes);
-  ~ScratchBlock();
-  ScratchBlock(const ScratchBlock&) = delete;
-  ScratchBlock& operator=(const ScratchBlock&) = delete;
-  void* data() const { return data_; }
-
- private:
-  void* data_ = nullptr;
-  size_t capacity_ = 0;
-};
-
-// Room for `count` values of T, not initialised. count = 0 costs nothing.
+// Room for `count` values of T, not initialised, counted as workspace until the scope ends. The
+// allocator keeps freed blocks, so a kernel that runs again costs no system call.
 template <class T>
 class Scratch {
  public:
-  explicit Scratch(int64_t count) : block_(static_cast<size_t>(count) * sizeof(T)) {}
-  T* data() const { return static_cast<T*>(block_.data()); }
+  explicit Scratch(int64_t count) : memory_(static_cast<size_t>(count) * sizeof(T)) {}
+  T* data() const { return memory_.as<T>(); }
   T& operator[](int64_t i) const { return data()[i]; }
 
  private:
-  ScratchBlock block_;
+  Workspace memory_;
 };
 
 }  // namespace tg::kernels

@@ -4,6 +4,7 @@
 
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/cpu/gemm/block_product.h"
+#include "tapegrad/kernels/cpu/gemm/row_product.h"
 
 namespace tg::kernels::gemm {
 namespace {
@@ -84,21 +85,86 @@ Product<T> item(const Product<T>& p, const Batch& batch, int64_t i) {
   return one;
 }
 
+// One column is one row of the transposed problem.
+template <class T>
+RowProduct<T> as_rows(const Product<T>& p) {
+  RowProduct<T> r;
+  r.depth = p.depth;
+  r.c = p.c;
+  r.addend = p.addend;
+  if (p.columns > 1) {
+    r.rows = p.rows;
+    r.columns = p.columns;
+    r.a = p.a;
+    r.a_row = p.a_row;
+    r.b = p.b;
+    r.b_row = p.b_row;
+    r.b_transposed = p.b_transposed;
+    r.c_row = p.c_row;
+    r.addend_row = p.addend_row;
+    r.addend_column = 1;
+    return r;
+  }
+  r.rows = 1;
+  r.columns = p.rows;
+  r.a = p.b;
+  r.b = p.a;
+  r.b_row = p.a_row;
+  r.b_transposed = !p.a_transposed;
+  r.c_column = p.c_row;
+  r.addend_column = p.addend_row;
+  return r;
+}
+
+// True for the shapes that row_product.h is for. The rule sees the whole problem only.
+template <class T>
+bool is_row_product(const Product<T>& p) {
+  constexpr int64_t kFewRows = 8;
+  if (p.rows == 1 || p.columns == 1) return true;
+  return p.rows <= kFewRows && p.b_transposed && !p.a_transposed && p.depth >= 4 * Simd<T>::kLanes;
+}
+
+template <class T>
+void multiply_as_rows(const Product<T>& p) {
+  RowProduct<T> r = as_rows(p);
+  // The row must be dense along k; a column of a row-major matrix is not.
+  const bool one_column = p.columns == 1;
+  const int64_t row_step = p.a_transposed ? p.a_row : 1, column_step = p.b_transposed ? 1 : p.b_row;
+  const int64_t step = one_column ? column_step : row_step;
+  Scratch<T> dense(step == 1 ? 0 : p.depth);
+  if (step != 1) {
+    for (int64_t k = 0; k < p.depth; ++k) dense[k] = r.a[k * step];
+    r.a = dense.data();
+  }
+  constexpr int64_t kGrainValues = 128 << 10;  // of B, per piece
+  const int64_t unit = 8 * Simd<T>::kLanes;
+  const int64_t units = std::max<int64_t>(1, kGrainValues / std::max<int64_t>(1, r.depth) / unit);
+  parallel_for(r.columns, units * unit,
+               [&](int64_t begin, int64_t end) { multiply_rows(r, begin, end); });
+}
+
 template <class T>
 void multiply_batch(const Product<T>& p, const Batch& batch) {
   if (p.rows == 0 || p.columns == 0 || batch.count == 0) return;
   const int64_t slice = slice_depth(p.depth);
-  if (batch.count == 1) return multiply_parallel(p, slice);
+  const bool few_rows = is_row_product(p);
+  if (batch.count == 1) return few_rows ? multiply_as_rows(p) : multiply_parallel(p, slice);
   const double work = 2.0 * static_cast<double>(p.rows) * static_cast<double>(p.columns) *
                       static_cast<double>(std::max<int64_t>(p.depth, 1));
   const int64_t threads = num_threads();
   if (batch.count < 2 * threads && work > 2 * kSerialWork) {
-    for (int64_t i = 0; i < batch.count; ++i) multiply_parallel(item(p, batch, i), slice);
+    for (int64_t i = 0; i < batch.count; ++i) {
+      const Product<T> one = item(p, batch, i);
+      few_rows ? multiply_as_rows(one) : multiply_parallel(one, slice);
+    }
     return;
   }
   const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(kSerialWork / 2 / work));
   parallel_for(batch.count, grain, [&](int64_t from, int64_t to) {
-    for (int64_t i = from; i < to; ++i) multiply_serial(item(p, batch, i), slice);
+    for (int64_t i = from; i < to; ++i) {
+      const Product<T> one = item(p, batch, i);
+      few_rows ? multiply_as_rows(one) : multiply_serial(one, slice);
+    }
   });
 }
 

@@ -1,0 +1,27 @@
+// Convolution of images and its two adjoints: each is linear in both of its operands, and the
+// backward of each one is made of the other two.
+#pragma once
+#include "tapegrad/core/view.h"
+#include "tapegrad/kernels/dispatch.h"
+
+namespace tg::kernels {
+
+// Height first. Zeros stand around the image; groups divides input and output channels.
+struct Conv2dGeometry {
+  int64_t stride_h = 1, stride_w = 1;
+  int64_t padding_h = 0, padding_w = 0;
+  int64_t dilation_h = 1, dilation_w = 1;
+  int64_t groups = 1;
+};
+
+// Shapes: x, dx [N,Cin,H,W]; weight, dweight [Cout,Cin/groups,kh,kw]; y, dy [N,Cout,H',W'], where
+// H' = (H + 2 padding - dilation (kh - 1) - 1) / stride + 1 rounded down.
+// All operands of one float dtype and any strides; f16 and bf16 are computed in f32 and rounded
+// once. Results are written completely, and fastest where their channels lie next to each other.
+
+// bias [Cout]; bias.data null: none.
+void conv2d(Cpu, View x, View weight, View bias, MutView y, const Conv2dGeometry& geometry);
+void conv2d_backward_input(Cpu, View dy, View weight, MutView dx, const Conv2dGeometry& geometry);
+void conv2d_backward_weight(Cpu, View x, View dy, MutView dweight, const Conv2dGeometry& geometry);
+
+}  // namespace tg::kernels

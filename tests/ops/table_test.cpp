@@ -1,0 +1,268 @@
+// What every row of the operator table must pass.
+#include "ops/table.h"
+#include "catch.h"
+#include "ops/compare.h"
+#include "tapegrad/autograd/engine.h"
+#include "tapegrad/autograd/grad_mode.h"
+#include "tapegrad/autograd/gradcheck.h"
+#include "tapegrad/core/parallel.h"
+#include "tapegrad/core/random.h"
+
+using namespace tg;
+using namespace tg::test;
+
+namespace {
+
+const std::string* opted_out(const Row& row, Part part) {
+  for (const OptOut& o : row.opt_outs)
+    if (o.part == part) return &o.reason;
+  return nullptr;
+}
+
+bool claims(const Row& row, DType t) {
+  return std::find(row.dtypes.begin(), row.dtypes.end(), t) != row.dtypes.end();
+}
+
+std::string key(const Row& row, size_t sample, const std::string& rest) {
+  return row.name + "." + std::to_string(sample) + "." + rest;
+}
+
+// Runs fn(family, row, sample, index) for every sample, each row in a section of its own.
+template <class F>
+void for_each_sample(F fn) {
+  for (const Family& family : families())
+    for (const Row& row : family.rows) DYNAMIC_SECTION(row.name) {
+        for (size_t s = 0; s < row.samples.size(); ++s) {
+          INFO(row.name << " sample " << s << ": " << row.samples[s].torch);
+          try {
+            fn(family, row, row.samples[s], s);
+          } catch (const std::exception& e) {
+            FAIL(e.what());
+          }
+        }
+      }
+}
+
+Tensors run(const Sample& sample, const Tensors& x) {
+  manual_seed(7);
+  return sample.call(x);
+}
+
+bool differentiable(const Row& row) { return claims(row, f64) && !opted_out(row, Part::gradient); }
+
+// The same values in memory laid out otherwise: every second element of a buffer twice as long in
+// the last dimension, and the dimensions in reverse order.
+Tensor strided(const Tensor& x) {
+  if (x.dim() == 0) return x;
+  Shape wide = x.shape();
+  wide[wide.rank() - 1] = 2 * wide.back() + 1;
+  Tensor buffer = full(wide, 3, x.options());
+  Tensor inner = slice(buffer, -1, 1, 2 * x.shape().back() + 1, 2);
+  copy_(inner, x);
+  return inner;
+}
+Tensor reversed(const Tensor& x) {
+  std::vector<int64_t> order;
+  for (int64_t d = x.dim() - 1; d >= 0; --d) order.push_back(d);
+  if (order.empty()) return x;
+  return permute(contiguous(permute(x, order)), order);
+}
+
+}  // namespace
+
+TEST_CASE("operator table: rows are complete", "[table]") {
+  for (const Family& family : families())
+    for (const Row& row : family.rows) {
+      INFO(row.name);
+      CHECK(row.samples.size() >= 4);
+      for (const OptOut& o : row.opt_outs) CHECK(o.reason.size() > 10);
+    }
+}
+
+TEST_CASE("operator table: values and dtypes", "[table]") {
+  for_each_sample([](const Family& family, const Row& row, const Sample& sample, size_t s) {
+    for (DType dtype : row.dtypes) {
+      bool low = dtype == f16 || dtype == bf16;
+      if (low && opted_out(row, Part::low_precision)) continue;
+      INFO("dtype " << name_of(dtype));
+      Tensors ys = run(sample, make_inputs(sample, dtype));
+      for (size_t k = 0; k < ys.size(); ++k) {
+        std::string kind = is_floating(dtype) ? "" : "i64.";
+        Tensor r = reference(family.name, key(row, s, kind + "y" + std::to_string(k)));
+        if (sample.torch.empty()) continue;
+        REQUIRE(r.defined());
+        DType precision = ys[k].is_floating() && !low && is_floating(dtype) ? dtype
+                          : low                                             ? dtype
+                                                                            : f32;
+        CHECK(difference(ys[k], r, precision, row.ulps) == "");
+      }
+    }
+  });
+}
+
+TEST_CASE("operator table: any layout gives the same", "[table]") {
+  for_each_sample([](const Family&, const Row& row, const Sample& sample, size_t) {
+    if (opted_out(row, Part::layouts)) return;
+    for (DType dtype : {f32, f64}) {
+      if (!claims(row, dtype)) continue;
+      Tensors x = make_inputs(sample, dtype);
+      Tensors expected = run(sample, x);
+      for (auto layout : {strided, reversed}) {
+        Tensors moved;
+        for (const Tensor& t : x) moved.push_back(layout(t));
+        Tensors ys = run(sample, moved);
+        REQUIRE(ys.size() == expected.size());
+        for (size_t k = 0; k < ys.size(); ++k)
+          CHECK(difference(ys[k], expected[k], dtype, row.ulps) == "");
+      }
+    }
+  });
+}
+
+TEST_CASE("operator table: gradients equal the references", "[table]") {
+  for_each_sample([](const Family& family, const Row& row, const Sample& sample, size_t s) {
+    if (!differentiable(row) || sample.torch.empty()) return;
+    for (DType dtype : row.dtypes) {
+      if (!is_floating(dtype)) continue;
+      bool low = dtype == f16 || dtype == bf16;
+      if (low && opted_out(row, Part::low_precision)) continue;
+      INFO("dtype " << name_of(dtype));
+      Tensors x = make_inputs(sample, dtype, true);
+      Tensors ys, dys;
+      Tensors outs = run(sample, x);
+      for (size_t k = 0; k < outs.size(); ++k)
+        if (outs[k].requires_grad()) {
+          ys.push_back(outs[k]);
+          dys.push_back(make_gradient(outs[k], int(k)));
+        }
+      if (ys.empty()) continue;
+      backward(ys, dys);
+      for (size_t k = 0; k < x.size(); ++k) {
+        Tensor r = reference(family.name, key(row, s, "dx" + std::to_string(k)));
+        if (!x[k].requires_grad()) continue;
+        REQUIRE(r.defined());
+        Tensor g = x[k].grad().defined() ? x[k].grad() : zeros_like(x[k]);
+        INFO("gradient of input " << k);
+        CHECK(difference(g, r, dtype, 4 * row.ulps) == "");
+      }
+    }
+  });
+}
+
+TEST_CASE("operator table: gradcheck", "[table]") {
+  for_each_sample([](const Family&, const Row& row, const Sample& sample, size_t) {
+    if (!differentiable(row) || !sample.smooth) return;
+    Tensors x = make_inputs(sample, f64, true);
+    if (std::none_of(x.begin(), x.end(), [](const Tensor& t) { return t.requires_grad(); })) return;
+    if (run(sample, x)[0].numel() == 0) return;
+    gradcheck([&](const Tensors& in) { return run(sample, in); }, x);
+    if (opted_out(row, Part::layouts)) return;
+    Tensors moved;
+    for (const Tensor& t : x)
+      moved.push_back(t.requires_grad() ? reversed(t.detach()).requires_grad_() : t);
+    gradcheck([&](const Tensors& in) { return run(sample, in); }, moved);
+  });
+}
+
+TEST_CASE("operator table: gradgradcheck", "[table]") {
+  for_each_sample([](const Family&, const Row& row, const Sample& sample, size_t) {
+    if (!differentiable(row) || !sample.smooth || opted_out(row, Part::second_derivative)) return;
+    Tensors x = make_inputs(sample, f64, true);
+    if (std::none_of(x.begin(), x.end(), [](const Tensor& t) { return t.requires_grad(); })) return;
+    if (run(sample, x)[0].numel() == 0) return;
+    gradgradcheck([&](const Tensors& in) { return run(sample, in); }, x);
+  });
+}
+
+TEST_CASE("operator table: in place gives the same value and gradient", "[table]") {
+  for_each_sample([](const Family&, const Row& row, const Sample& sample, size_t) {
+    if (!row.inplace || !claims(row, f64)) return;
+    Tensors a = make_inputs(sample, f64, true), b = make_inputs(sample, f64, true);
+    Tensors expected = run(sample, a);
+    if (!(expected[0].shape() == b[0].shape())) return;
+    Tensors written = b;
+    written[0] = b[0].clone();
+    manual_seed(7);
+    Tensor y = row.inplace(written)[0];
+    CHECK(y.same(written[0]));
+    CHECK(same_bits(y, expected[0]));
+    if (!expected[0].requires_grad()) return;
+    Tensor dy = make_gradient(expected[0], 0);
+    backward({expected[0]}, {dy});
+    backward({y}, {dy});
+    for (size_t k = 0; k < a.size(); ++k)
+      if (a[k].requires_grad() && a[k].grad().defined()) {
+        REQUIRE(b[k].grad().defined());
+        CHECK(difference(b[k].grad(), a[k].grad(), f64, row.ulps) == "");
+      }
+  });
+}
+
+TEST_CASE("operator table: the same bits for any number of threads", "[table]") {
+  int before = num_threads();
+  for (const Family& family : families())
+    for (const Row& row : family.rows) {
+      if (!row.large || opted_out(row, Part::threads)) continue;
+      DYNAMIC_SECTION(row.name) {
+        Sample sample = row.large();
+        Tensors first;
+        for (int threads : {1, 2, 3, 7}) {
+          set_num_threads(threads);
+          Tensors x = make_inputs(sample, f32, differentiable(row));
+          Tensors ys = run(sample, x), all = ys;
+          if (ys[0].requires_grad()) {
+            backward({ys[0]}, {make_gradient(ys[0], 0)});
+            for (const Tensor& t : x)
+              if (t.requires_grad() && t.grad().defined()) all.push_back(t.grad());
+          }
+          if (threads == 1) {
+            first = all;
+            continue;
+          }
+          REQUIRE(all.size() == first.size());
+          for (size_t k = 0; k < all.size(); ++k) {
+            INFO(threads << " threads, result " << k);
+            CHECK(same_bits(all[k], first[k]));
+          }
+        }
+        set_num_threads(before);
+      }
+    }
+  set_num_threads(before);
+}
+
+TEST_CASE("operator table: misuse raises and says why", "[table]") {
+  for (const Family& family : families())
+    for (const Row& row : family.rows) DYNAMIC_SECTION(row.name) {
+        for (const Fails& f : row.fails) {
+          INFO(row.name << " should say: " << f.message);
+          bool raised = false;
+          std::string what;
+          try {
+            f.call();
+          } catch (const Error& e) {
+            raised = true;
+            what = e.what();
+          }
+          CHECK(raised);
+          INFO(what);
+          CHECK(what.find(f.message) != std::string::npos);
+          CHECK(what.find('\n') == std::string::npos);
+        }
+      }
+}
+
+TEST_CASE("operator table: dtypes that are not claimed raise", "[table]") {
+  for (const Family& family : families())
+    for (const Row& row : family.rows) {
+      if (claims(row, i64)) continue;
+      DYNAMIC_SECTION(row.name) {
+        const Sample& sample = row.samples[0];
+        Tensors x = make_inputs(sample, f32);
+        if (std::none_of(x.begin(), x.end(), [](const Tensor& t) { return t.is_floating(); }))
+          continue;
+        INFO(row.name << " on i64");
+        CHECK_THROWS_AS(run(sample, make_inputs(sample, i64)), Error);
+      }
+    }
+}
