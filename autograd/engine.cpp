@@ -88,6 +88,7 @@ class Run {
     state.inference_mode = false;
     ThreadStateGuard guard(state);
     Edge outer = std::exchange(running_edge, {});
+    bool outer_aimed = std::exchange(running_aimed, aimed_);
     try {
       while (!queue_.empty()) {
         int index = queue_.top().second;
@@ -96,9 +97,11 @@ class Run {
       }
     } catch (...) {
       running_edge = std::move(outer);
+      running_aimed = outer_aimed;
       throw;
     }
     running_edge = std::move(outer);
+    running_aimed = outer_aimed;
     return std::move(found_);
   }
 

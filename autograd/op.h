@@ -66,6 +66,13 @@ class Op {
     if (recording(list)) attach(y, list, new ClosureNode<F, true>(std::move(backward)));
     return finish(list, std::move(y));
   }
+  template <class F>
+  std::vector<Tensor> record(std::vector<Tensor> ys, const std::vector<Input>& inputs,
+                             F backward) const {
+    if (recording(inputs)) attach(ys, inputs, new ClosureNode<F, false>(std::move(backward)));
+    for (const Tensor& y : ys) finish(inputs, y);
+    return ys;
+  }
   // Several outputs. F: (const Grads& dys, Needs) -> Grads; an output nobody used comes as zeros.
   // Integer outputs take no part.
   template <class F>
