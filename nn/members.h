@@ -25,7 +25,7 @@ struct Parameter : Tensor {
 };
 
 // A tensor that belongs to the model's state but that no optimizer changes (running statistics).
-// Not kept by reference in state_dict files' sense: it is saved and loaded like a parameter.
+// It is saved, loaded and moved like a parameter.
 struct Buffer : Tensor {
   Buffer() = default;
   Buffer(Tensor t);
@@ -58,7 +58,7 @@ void visit_member(MemberVisitor& v, const std::string& name, T& member) {
   } else if constexpr (std::derived_from<T, Module>) {
     v.module(name, member);
   } else if constexpr (requires { member.module(); }) {  // AnyModule
-    v.module(name, member.module());
+    if (member) v.module(name, member.module());
   } else if constexpr (requires { member.begin(); }) {  // std::vector, std::array
     int i = 0;
     for (auto& m : member) visit_member(v, name + "." + std::to_string(i++), m);

@@ -186,6 +186,17 @@ void Module::apply(const std::function<void(Module&)>& fn) {
   fn(*this);
 }
 
+EvalGuard::EvalGuard(Module& model) {
+  for (const NamedModule& m : model.named_modules())
+    modes_.push_back({m.module, m.module->is_training()});
+  model.eval();
+}
+
+// Modules come before their members, so that a member's own mode is set last.
+EvalGuard::~EvalGuard() {
+  for (auto& [module, mode] : modes_) module->train(mode);
+}
+
 // ---- Hooks ----
 
 struct Module::Hooks {

@@ -94,13 +94,26 @@ class Module {
   Tensor run_hooks(const std::vector<Tensor>& inputs, Tensor output);
 
  protected:
-  // Options a layer keeps, one line each, may be added to its name in summaries.
   bool training_ = true;
 
  private:
+  friend void copy_modes(const Module& from, Module& to);  // nn/clone.cpp
   struct Hooks;
   Hooks& need_hooks();
   std::shared_ptr<Hooks> hooks_;
+};
+
+// Eval mode as long as it lives; then each module gets back the mode that it had. The model must
+// stay where it is.
+class EvalGuard {
+ public:
+  explicit EvalGuard(Module& model);
+  ~EvalGuard();
+  EvalGuard(const EvalGuard&) = delete;
+  EvalGuard& operator=(const EvalGuard&) = delete;
+
+ private:
+  std::vector<std::pair<Module*, bool>> modes_;
 };
 
 namespace detail {
