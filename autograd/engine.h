@@ -16,7 +16,7 @@ void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradi
               bool retain_graph = false, bool create_graph = false);
 
 struct GradOptions {
-  std::vector<Tensor> gradients;  // of the outputs; default ones for one-element outputs
+  std::vector<Tensor> gradients = {};  // of the outputs; default ones for one-element outputs
   bool retain_graph = false;
   bool create_graph = false;
   bool allow_unused = false;  // an input that does not matter gives an undefined tensor

@@ -14,9 +14,9 @@ struct MultiheadAttentionOptions {
 // As PyTorch has it, a true element of a mask here means "not to be looked at"; a float mask is
 // added to the scores. (The operator scaled_dot_product_attention has true for "takes part".)
 struct AttentionMask {
-  Tensor attn_mask;         // [T,S] or [N*heads,T,S], bool or float
-  Tensor key_padding_mask;  // [N,S] ([S] without a batch), bool or float
-  bool is_causal = false;   // query i sees keys 0..i; not together with attn_mask
+  Tensor attn_mask = {};         // [T,S] or [N*heads,T,S], bool or float
+  Tensor key_padding_mask = {};  // [N,S] ([S] without a batch), bool or float
+  bool is_causal = false;        // query i sees keys 0..i; not together with attn_mask
 };
 
 // softmax(q k^T / sqrt(E / heads)) v per head, between two linear layers. query [T,N,E], key and

@@ -7,7 +7,7 @@ namespace tg::nn {
 struct EmbeddingOptions {
   // Rows at this index (negative counts from the end) start as zeros and get no gradient. Forward
   // returns whatever the row holds; weight decay still shrinks it, as in PyTorch.
-  std::optional<int64_t> padding_index;
+  std::optional<int64_t> padding_index = {};
 };
 
 // indices [...] of an integer type -> [...,dim]. Weight [count,dim] starts normal (0, 1).

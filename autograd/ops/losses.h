@@ -7,7 +7,7 @@ namespace tg {
 enum class Reduction { none, mean, sum };
 
 struct CrossEntropyOptions {
-  Tensor weight;                // [classes], scales each class's loss; mean divides by their sum
+  Tensor weight = {};           // [classes], scales each class's loss; mean divides by their sum
   int64_t ignore_index = -100;  // targets of this value count nothing
   double label_smoothing = 0;   // in [0, 1]
   Reduction reduction = Reduction::mean;
@@ -24,8 +24,8 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, double beta = 1
                       Reduction reduction = Reduction::mean);
 
 struct BceOptions {
-  Tensor weight;      // broadcast to the input, scales each element's loss
-  Tensor pos_weight;  // broadcast to the input, scales the positive part
+  Tensor weight = {};      // broadcast to the input, scales each element's loss
+  Tensor pos_weight = {};  // broadcast to the input, scales the positive part
   Reduction reduction = Reduction::mean;
 };
 // (1 - t) x + (1 + (p - 1) t) (log(1 + e^-|x|) + max(-x, 0))
