@@ -4,6 +4,7 @@
 #include "catch.h"
 #include "tapegrad/autograd/engine.h"
 #include "tapegrad/autograd/grad_mode.h"
+#include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops.h"
 
 using namespace tg;
