@@ -39,34 +39,35 @@ Walk plan_walk(std::span<const Layout> operands);
 
 // Where a walk stands: the byte offset of each operand at flat index `at` (row-major over the
 // walk's loops).
-template <int kOperands>
+template <int kMost>
 class Position {
  public:
-  Position(const Walk& walk, int64_t at) : walk_(walk) {
+  Position(const Walk& walk, int64_t at, int operands = kMost) : walk_(&walk), count_(operands) {
     for (int d = walk.rank - 1; d >= 0; --d) {
       index_[d] = at % walk.size[d];
       at /= walk.size[d];
-      for (int k = 0; k < kOperands; ++k) offset[k] += index_[d] * walk.step[k][d];
+      for (int k = 0; k < count_; ++k) offset[k] += index_[d] * walk.step[k][d];
     }
   }
   // Elements left in the innermost loop.
-  int64_t run() const { return walk_.inner() - index_[walk_.rank - 1]; }
+  int64_t run() const { return walk_->inner() - index_[walk_->rank - 1]; }
   // n <= run() elements further.
   void advance(int64_t n) {
-    int d = walk_.rank - 1;
+    int d = walk_->rank - 1;
     index_[d] += n;
-    for (int k = 0; k < kOperands; ++k) offset[k] += n * walk_.step[k][d];
-    while (index_[d] == walk_.size[d] && d > 0) {
-      for (int k = 0; k < kOperands; ++k)
-        offset[k] += walk_.step[k][d - 1] - walk_.size[d] * walk_.step[k][d];
+    for (int k = 0; k < count_; ++k) offset[k] += n * walk_->step[k][d];
+    while (index_[d] == walk_->size[d] && d > 0) {
+      for (int k = 0; k < count_; ++k)
+        offset[k] += walk_->step[k][d - 1] - walk_->size[d] * walk_->step[k][d];
       index_[d] = 0;
       ++index_[--d];
     }
   }
-  int64_t offset[kOperands] = {};
+  int64_t offset[kMost] = {};
 
  private:
-  const Walk& walk_;
+  const Walk* walk_;
+  int count_;
   int64_t index_[kMaxRank];
 };
 
