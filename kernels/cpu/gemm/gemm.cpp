@@ -14,7 +14,7 @@ constexpr double kSerialWork = 2e6;
 
 // Inner steps per slice, as even as possible. One rule for the whole problem: it decides the bits.
 int64_t slice_depth(int64_t depth) {
-  constexpr int64_t kSlice = 320;
+  constexpr int64_t kSlice = 512;
   const int64_t slices = std::max<int64_t>(1, (depth + kSlice * 5 / 4 - 1) / (kSlice * 5 / 4));
   const int64_t slice = (depth + slices - 1) / slices;
   return std::max(kBlock, (slice + kBlock - 1) / kBlock * kBlock);

@@ -53,8 +53,6 @@ void pack_b_columns(const T* b, int64_t b_column, int columns, int64_t depth, T*
   for (; k + kLanes <= depth; k += kLanes) {
     for (int j = 0; j < whole; j += kLanes) {
       const T* from = b + j * b_column + k;
-#pragma GCC unroll 16
-      for (int x = 0; x < kLanes; ++x) __builtin_prefetch(from + x * b_column + 4 * kLanes, 0, 3);
       S::transpose(from, b_column, to + k * kColumns + j, kColumns);
     }
     for (int j = whole; j < columns; ++j) {
