@@ -42,6 +42,24 @@ void pack_a_columns(const T* a, int64_t a_depth, int rows, int64_t depth, T* to)
   }
 }
 
+// depth x columns of a row-major B as panels of [depth][kTileColumns], one after the other. Several
+// panels at once, so that B is read in longer pieces.
+template <class T>
+void pack_b_rows(const T* b, int64_t b_row, int64_t columns, int64_t depth, T* to) {
+  using S = Simd<T>;
+  constexpr int64_t kColumns = kTileColumns<T>;
+  constexpr int64_t kAhead = 8;  // rows
+  const int64_t whole = columns / kColumns * kColumns;
+  for (int64_t k = 0; k < depth; ++k, b += b_row, to += kColumns) {
+    for (int64_t j = 0; j < whole; j += kColumns) {
+      __builtin_prefetch(b + kAhead * b_row + j, 0, 3);
+      S::store(to + j * depth, S::load(b + j));
+      S::store(to + j * depth + S::kLanes, S::load(b + j + S::kLanes));
+    }
+    for (int64_t j = whole; j < columns; ++j) to[whole * depth + j - whole] = b[j];
+  }
+}
+
 // depth x columns of a B that is stored transposed, b[j * b_column + k], as [depth][kTileColumns].
 // Columns past `columns` are left as they are: the micro-kernel never reads them.
 template <class T>
