@@ -74,18 +74,18 @@ struct OptOut {
 
 struct Row {
   std::string name;  // of the operator, as declared in autograd/ops/
-  std::vector<Sample> samples;
-  std::vector<DType> dtypes = {f32, f64, f16, bf16};  // of the float (or all-integer) inputs
-  std::function<Tensors(const Tensors&)> inplace;     // writes x[0], returns it; same value
-  std::vector<Fails> fails;
-  std::vector<OptOut> opt_outs;
+  std::vector<Sample> samples = {};
+  std::vector<DType> dtypes = {f32, f64, f16, bf16};    // of the float (or all-integer) inputs
+  std::function<Tensors(const Tensors&)> inplace = {};  // writes x[0], returns it; same value
+  std::vector<Fails> fails = {};
+  std::vector<OptOut> opt_outs = {};
   // Allowed relative error in units of the dtype's epsilon, and absolute relative to the largest
   // reference value; sums and products of n terms need more than one rounding.
   double ulps = 8;
   // A sample big enough to be split over threads, and what it costs, for the benchmark: bytes read
   // and written, and floating-point operations.
-  std::function<Sample()> large;
-  std::function<double(const Tensors& in, const Tensors& out)> flops;
+  std::function<Sample()> large = {};
+  std::function<double(const Tensors& in, const Tensors& out)> flops = {};
 };
 using Rows = std::vector<Row>;
 
