@@ -75,8 +75,8 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
   for (size_t i = 0; i < xs.size(); ++i) {
     check<ShapeError>(xs[i].shape() == xs[0].shape(), "shapes differ:", xs[0].shape(),
                       "and, as tensor", i, ",", xs[i].shape());
-    xs[i] = unsqueeze(xs[i], d);
   }
+  for (Tensor& x : xs) x = unsqueeze(x, d);
   return cat(xs, d);
 }
 
