@@ -7,11 +7,11 @@
 
 namespace tg::kernels {
 
-// Positions along one dimension: i64 of rank 1, counted from the end where negative. `dim` is what
-// an error calls the dimension.
+// Positions along one dimension: i64 of rank 1. `dim` is what an error calls the dimension.
 struct IndexColumn {
   View values;
   int dim;
+  bool from_end = true;  // negative ones count from the end; else they are errors
 };
 
 // y[b, ...] = x[column0[b], column1[b], ..., ...]: the first dimensions of x are the indexed ones,

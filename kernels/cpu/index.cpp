@@ -23,9 +23,10 @@ void place_rows(const Shape& shape, const Shape& strides, int64_t bytes,
     for (size_t k = 0; k < columns.size(); ++k) {
       const int64_t* values = columns[k].values.as<int64_t>();
       int64_t step = columns[k].values.stride(0), n = shape[int(k)], stride = strides[int(k)];
+      int64_t lowest = columns[k].from_end ? -n : 0;
       for (int64_t b = begin; b < end; ++b) {
         int64_t at = values[b * step];
-        check<IndexError>(at >= -n && at < n, "index", at, "is out of range for dim",
+        check<IndexError>(at >= lowest && at < n, "index", at, "is out of range for dim",
                           columns[k].dim, "of size", n);
         offsets[b] += (at < 0 ? at + n : at) * stride * bytes;
       }
