@@ -1,0 +1,99 @@
+#include "tapegrad/data/image.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "tapegrad/autograd/ops/creation.h"
+#include "tapegrad/autograd/ops/views.h"
+#include "tapegrad/data/jpeg_header.h"
+#include "tapegrad/data/transforms.h"
+
+// Only the declarations; the code is in stb_image.cpp.
+#include <stb/stb_image.h>
+
+namespace tg::data {
+namespace {
+
+constexpr int64_t kMostPixels = int64_t(1) << 28;
+
+std::string read_bytes(const std::string& path) {
+  std::error_code error;
+  check<FileError>(!std::filesystem::is_directory(path, error), path,
+                   ": is a folder, not a picture");
+  std::ifstream file(path, std::ios::binary);
+  check<FileError>(bool(file), path, ": cannot be opened:", std::strerror(errno));
+  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  check<FileError>(!file.bad(), path, ": cannot be read");
+  return bytes;
+}
+
+// What turns the stored picture into the one that was seen (EXIF 2.3, orientation).
+Tensor orient(Tensor image, int orientation) {
+  auto flip_rows = [](const Tensor& x) {
+    return transpose(horizontal_flip(contiguous(transpose(x, 1, 2))), 1, 2);
+  };
+  if (orientation >= 5) image = transpose(image, 1, 2);
+  // Behind the transposition: 2 and 6 mirror left and right, 4 and 8 top and bottom, 3 and 7 both.
+  switch (orientation) {
+    case 2:
+    case 6:
+      return horizontal_flip(contiguous(image));
+    case 3:
+    case 7:
+      return flip_rows(horizontal_flip(contiguous(image)));
+    case 4:
+    case 8:
+      return flip_rows(image);
+    default:
+      return image;
+  }
+}
+
+struct FreePixels {
+  void operator()(void* p) const { stbi_image_free(p); }
+};
+
+}  // namespace
+
+Tensor decode_image(const std::string& bytes, const std::string& name, ReadImageOptions options) {
+  check<ValueError>(options.channels >= 0 && options.channels <= 4,
+                    "read_image: channels must be 0 to 4, got", options.channels);
+  JpegHeader jpeg = read_jpeg_header(bytes);
+  check<FileError>(jpeg.components != 4, name, ": a JPEG in",
+                   jpeg.adobe_transform == 2 ? "YCCK" : "CMYK",
+                   "colours is not supported; convert it to RGB");
+  auto data = reinterpret_cast<const stbi_uc*>(bytes.data());
+  int size = int(std::min<size_t>(bytes.size(), size_t(1) << 30)), w = 0, h = 0, stored = 0;
+  check<FileError>(stbi_info_from_memory(data, size, &w, &h, &stored) != 0, name,
+                   ": not a picture that can be read:", stbi_failure_reason());
+  check<FileError>(w > 0 && h > 0 && int64_t(w) * h <= kMostPixels, name, ": too large:", w, "x",
+                   h);
+  bool wide = stbi_is_16_bit_from_memory(data, size) != 0 && !options.as_u8;
+  std::unique_ptr<void, FreePixels> pixels;
+  if (wide)
+    pixels.reset(stbi_load_16_from_memory(data, size, &w, &h, &stored, options.channels));
+  else
+    pixels.reset(stbi_load_from_memory(data, size, &w, &h, &stored, options.channels));
+  check<FileError>(pixels != nullptr, name, ": damaged:", stbi_failure_reason());
+  int64_t channels = options.channels ? options.channels : stored;
+  Tensor image = empty({h, w, channels}, wide ? f32 : u8);  // as the decoder has it
+  if (wide) {
+    auto* to = image.mutable_data<float>();
+    auto* from = static_cast<const uint16_t*>(pixels.get());
+    for (int64_t i = 0; i < image.numel(); ++i) to[i] = float(from[i] / 65535.0);
+  } else {
+    std::memcpy(image.mutable_data<uint8_t>(), pixels.get(), size_t(image.numel()));
+  }
+  image = contiguous(permute(image, {2, 0, 1}));
+  if (options.apply_orientation) image = contiguous(orient(image, jpeg.orientation));
+  return image;
+}
+
+Tensor read_image(const std::string& path, ReadImageOptions options) {
+  return decode_image(read_bytes(path), path, options);
+}
+
+}  // namespace tg::data
