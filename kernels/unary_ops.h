@@ -347,6 +347,7 @@ struct Clamp {  // NaN stays NaN; the derivative is 1 inside and at the bounds
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   static constexpr auto saves = Saves::input;
+  static constexpr bool on_integers = true;
   template <class T>
   TG_HD T f(T x) const {
     return clamp(x, real<T>(low), real<T>(high));
