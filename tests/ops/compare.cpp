@@ -17,7 +17,7 @@ double largest_finite(DType t) {
   return t == f16    ? 65504
          : t == bf16 ? 3.3895313892515355e38
          : t == f32  ? 3.4028234663852886e38
-                     : 1.8e308;
+                     : 1.7976931348623157e308;
 }
 
 }  // namespace
