@@ -85,27 +85,27 @@ void Module::visit_members(MemberVisitor&) {}
 
 // ---- What it is made of ----
 
-std::vector<NamedTensor> Module::named_parameters() const {
-  std::vector<NamedTensor> found;
+NamedTensors Module::named_parameters() const {
+  NamedTensors found;
   Seen seen;
   walk_tensors(*this, [&](std::string name, Tensor& x, bool is_parameter) {
-    if (is_parameter && seen.first_time(x)) found.push_back({std::move(name), x});
+    if (is_parameter && seen.first_time(x)) found.emplace_back(std::move(name), x);
   });
   return found;
 }
 
-std::vector<NamedTensor> Module::named_buffers() const {
-  std::vector<NamedTensor> found;
+NamedTensors Module::named_buffers() const {
+  NamedTensors found;
   Seen seen;
   walk_tensors(*this, [&](std::string name, Tensor& x, bool is_parameter) {
-    if (!is_parameter && seen.first_time(x)) found.push_back({std::move(name), x});
+    if (!is_parameter && seen.first_time(x)) found.emplace_back(std::move(name), x);
   });
   return found;
 }
 
 std::vector<Tensor> Module::parameters() const {
   std::vector<Tensor> found;
-  for (NamedTensor& p : named_parameters()) found.push_back(std::move(p.tensor));
+  for (auto& [name, p] : named_parameters()) found.push_back(std::move(p));
   return found;
 }
 

@@ -46,8 +46,8 @@ class Module {
   // ---- What it is made of ----
   // Each parameter once, though it may have two names; the first one counts.
   std::vector<Tensor> parameters() const;
-  std::vector<NamedTensor> named_parameters() const;
-  std::vector<NamedTensor> named_buffers() const;
+  NamedTensors named_parameters() const;
+  NamedTensors named_buffers() const;
   std::vector<NamedModule> named_modules() const;  // this one first, then depth first
   std::vector<NamedModule> children() const;       // direct members only
   int64_t parameter_count() const;                 // numbers, not tensors
@@ -58,7 +58,9 @@ class Module {
   // changes: missing and unexpected names, shapes, dtypes. A weight with two names may be given
   // under one of them, or under both with equal values. With strict = false names may differ and
   // floats are cast; shapes must still fit.
-  LoadReport load_state_dict(const StateDict& state, bool strict = true);
+  LoadReport load_state_dict(const NamedTensors& state, bool strict = true);
+  // The checks of load_state_dict alone.
+  void check_state_dict(const NamedTensors& state, bool strict = true) const;
 
   // ---- Changing all of it ----
   // Parameters and buffers change their contents and stay the same tensors: optimizers and ties

@@ -11,8 +11,8 @@
 namespace tg::nn {
 
 const Tensor* StateDict::find(const std::string& name) const {
-  for (const NamedTensor& entry : *this)
-    if (entry.name == name) return &entry.tensor;
+  for (const auto& [key, tensor] : *this)
+    if (key == name) return &tensor;
   return nullptr;
 }
 
@@ -55,19 +55,34 @@ std::string common_prefix(const LoadReport& names) {
 // Matches a state with a model and keeps what is to be copied where.
 class Loader {
  public:
-  Loader(const Module& model, const StateDict& state, bool strict)
+  Loader(const Module& model, const NamedTensors& state, bool strict)
       : model_(model), strict_(strict) {
-    for (const NamedTensor& entry : state) by_name_[entry.name] = {&entry.tensor, false};
+    for (const auto& [name, tensor] : state) by_name_[name] = {&tensor, false};
     detail::walk_tensors(model, [&](const std::string& name, Tensor& x, bool) { match(name, x); });
     for (const auto& [tensor, wait] : waiting_)
       if (!given_.contains(tensor))
         for (const std::string& name : wait) names_.missing.push_back(name);
-    for (const NamedTensor& entry : state)
-      if (!by_name_[entry.name].used) names_.unexpected.push_back(entry.name);
+    for (const auto& [name, tensor] : state)
+      if (!by_name_[name].used) names_.unexpected.push_back(name);
   }
 
-  LoadReport run() {
-    report();
+  void check_all() const {
+    std::vector<std::string> parts;
+    if (strict_ && !names_.missing.empty())
+      parts.push_back(list_names("missing in the state", names_.missing));
+    if (strict_ && !names_.unexpected.empty())
+      parts.push_back(list_names("unexpected in the state", names_.unexpected));
+    if (!differing_.empty()) parts.push_back(list_names("different", differing_));
+    if (parts.empty()) return;
+    std::string text;
+    for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
+    if (std::string prefix = strict_ ? common_prefix(names_) : ""; !prefix.empty())
+      text += "; the state's names begin with \"" + prefix + "\": take it off";
+    if (other_dtypes_ && strict_) text += "; strict = false casts floats";
+    fail(model_.type_name() + ": the state does not fit, nothing was loaded:", text);
+  }
+
+  LoadReport take() {
     NoGradGuard no_grad;
     for (const Copy& c : copies_) copy_(c.to, *c.from);
     return std::move(names_);
@@ -117,22 +132,6 @@ class Loader {
     return waiting_.emplace_back(x.impl(), std::vector<std::string>()).second;
   }
 
-  void report() const {
-    std::vector<std::string> parts;
-    if (strict_ && !names_.missing.empty())
-      parts.push_back(list_names("missing in the state", names_.missing));
-    if (strict_ && !names_.unexpected.empty())
-      parts.push_back(list_names("unexpected in the state", names_.unexpected));
-    if (!differing_.empty()) parts.push_back(list_names("different", differing_));
-    if (parts.empty()) return;
-    std::string text;
-    for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
-    if (std::string prefix = strict_ ? common_prefix(names_) : ""; !prefix.empty())
-      text += "; the state's names begin with \"" + prefix + "\": take it off";
-    if (other_dtypes_ && strict_) text += "; strict = false casts floats";
-    fail(model_.type_name() + ": the state does not fit, nothing was loaded:", text);
-  }
-
   const Module& model_;
   bool strict_;
   bool other_dtypes_ = false;
@@ -146,8 +145,14 @@ class Loader {
 
 }  // namespace
 
-LoadReport Module::load_state_dict(const StateDict& state, bool strict) {
-  return Loader(*this, state, strict).run();
+LoadReport Module::load_state_dict(const NamedTensors& state, bool strict) {
+  Loader loader(*this, state, strict);
+  loader.check_all();
+  return loader.take();
+}
+
+void Module::check_state_dict(const NamedTensors& state, bool strict) const {
+  Loader(*this, state, strict).check_all();
 }
 
 }  // namespace tg::nn

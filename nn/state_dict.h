@@ -6,16 +6,19 @@
 
 #include "tapegrad/core/tensor.h"
 
-namespace tg::nn {
+namespace tg {
 
-struct NamedTensor {
-  std::string name;
-  Tensor tensor;
-};
+// The type that files of tensors are read and written as (core/io/safetensors.h), so that
+// save_safetensors(path, model.state_dict()) and load_state_dict(load_safetensors(path)) fit.
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+}  // namespace tg
+
+namespace tg::nn {
 
 // Parameters and buffers in the order of the model, "blocks.3.fc.weight". The tensors share the
 // model's memory and have no history. A tied weight stands under each of its names, as in PyTorch.
-class StateDict : public std::vector<NamedTensor> {
+class StateDict : public NamedTensors {
  public:
   using vector::vector;
   const Tensor* find(const std::string& name) const;  // nullptr if there is none

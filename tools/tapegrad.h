@@ -19,3 +19,4 @@
 #include "tapegrad/data/idx.h"
 #include "tapegrad/data/loader.h"
 #include "tapegrad/nn/nn.h"
+#include "tapegrad/optim/optim.h"

@@ -1,0 +1,7 @@
+// Every optimizer and schedule, clipping, checkpoints.
+#pragma once
+#include "tapegrad/optim/adam.h"
+#include "tapegrad/optim/checkpoint.h"
+#include "tapegrad/optim/clip.h"
+#include "tapegrad/optim/schedule.h"
+#include "tapegrad/optim/sgd.h"
