@@ -13,11 +13,19 @@ void destroy(TensorImpl* impl) {
   delete impl;
 }
 
+namespace {
+
+// Strides of a tensor without elements address nothing: every layout is right.
+bool has_no_elements(const Shape& shape) {
+  return std::find(shape.begin(), shape.end(), 0) != shape.end();
+}
+
+}  // namespace
+
 bool is_contiguous(const Shape& shape, const Shape& strides) {
   int64_t step = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    if (shape[i] == 0) return true;
-    if (shape[i] != 1 && strides[i] != step) return false;
+    if (shape[i] != 1 && strides[i] != step) return has_no_elements(shape);
     step *= shape[i];
   }
   return true;
@@ -27,8 +35,7 @@ bool is_channels_last(const Shape& shape, const Shape& strides) {
   if (shape.rank() != 4) return false;
   int64_t step = 1;
   for (int i : {1, 3, 2, 0}) {
-    if (shape[i] == 0) return true;
-    if (shape[i] != 1 && strides[i] != step) return false;
+    if (shape[i] != 1 && strides[i] != step) return has_no_elements(shape);
     step *= shape[i];
   }
   return true;
