@@ -137,6 +137,16 @@ TrainConfig parse_config(const std::string& yaml, const std::string& source) {
   return c;
 }
 
+void apply_overrides(TrainConfig& c, const std::vector<std::string>& overrides) {
+  for (const std::string& word : overrides) {
+    size_t equals = word.find('=');
+    check<ValueError>(equals != std::string::npos && equals > 0,
+                      "expected key=value, got '" + word + "'");
+    set_key(c, word.substr(0, equals), word.substr(equals + 1), "command line");
+  }
+  validate(c);
+}
+
 TrainConfig load_config(const std::string& path, const std::vector<std::string>& overrides) {
   TrainConfig c;
   if (!path.empty()) {
@@ -147,13 +157,7 @@ TrainConfig load_config(const std::string& path, const std::vector<std::string>&
     check<FileError>(!file.bad() && (text || text.str().empty()), path + ": cannot be read");
     parse_into(c, text.str(), path);
   }
-  for (const std::string& word : overrides) {
-    size_t equals = word.find('=');
-    check<ValueError>(equals != std::string::npos && equals > 0,
-                      "expected key=value, got '" + word + "'");
-    set_key(c, word.substr(0, equals), word.substr(equals + 1), "command line");
-  }
-  validate(c);
+  apply_overrides(c, overrides);
   return c;
 }
 

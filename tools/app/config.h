@@ -83,6 +83,8 @@ void for_each_key(Config& c, Visitor&& visit) {
 TrainConfig load_config(const std::string& path, const std::vector<std::string>& overrides);
 // From text in the same format, e.g. out of a checkpoint; `source` is named in errors.
 TrainConfig parse_config(const std::string& yaml, const std::string& source);
+// Sets key=value words on top of a config, and validates it.
+void apply_overrides(TrainConfig& config, const std::vector<std::string>& overrides);
 std::string to_yaml(const TrainConfig& config);
 // Checks what can be checked without data: names, ranges. ValueError.
 void validate(const TrainConfig& config);

@@ -27,7 +27,7 @@ Progress::Progress(std::string title, int64_t total, int64_t done)
       start_(Clock::now()),
       last_draw_(start_) {}
 
-Progress::~Progress() {
+void Progress::clear() {
   if (!terminal_) return;
   std::fputs("\r\033[K", stdout);
   std::fflush(stdout);

@@ -11,12 +11,13 @@ class Progress {
  public:
   // total: steps in all; done: where we start (after a resume).
   Progress(std::string title, int64_t total, int64_t done = 0);
-  ~Progress();  // clears the bar's line
+  ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   // After each step: samples of the step, and the running figures to show.
   void step(int64_t samples, double loss, double accuracy);
+  void clear();  // the bar's line
   double samples_per_second() const;
   double seconds() const;
 

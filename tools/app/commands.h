@@ -1,0 +1,21 @@
+// What the program can be asked for. Each returns the exit status; errors are exceptions.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace tg::app {
+
+struct TrainArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::string resume;  // folder of a run
+};
+int train_command(const TrainArguments& arguments);
+// Loss and accuracy of a checkpoint on the test set.
+int eval_command(const std::string& checkpoint, const std::vector<std::string>& overrides);
+// Class and confidence of picture files, or of some test images.
+int predict_command(const std::string& checkpoint, const std::vector<std::string>& files,
+                    int samples);
+int info_command();
+
+}  // namespace tg::app

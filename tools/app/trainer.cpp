@@ -1,0 +1,280 @@
+#include "tapegrad/tools/app/trainer.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+#include "tapegrad/autograd/grad_mode.h"
+#include "tapegrad/autograd/ops.h"
+#include "tapegrad/core/parallel.h"
+#include "tapegrad/core/random.h"
+#include "tapegrad/optim/adam.h"
+#include "tapegrad/optim/clip.h"
+#include "tapegrad/optim/sgd.h"
+#include "tapegrad/tools/app/interrupt.h"
+#include "tapegrad/tools/app/progress.h"
+
+namespace tg::app {
+namespace {
+
+data::LoaderOptions loader_options(const TrainConfig& c) {
+  data::LoaderOptions o;
+  o.batch_size = c.data.batch_size;
+  o.shuffle = true;
+  o.workers = int(c.data.workers);
+  o.seed = uint64_t(c.seed);
+  return o;
+}
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& c, const nn::Module& model) {
+  const auto& o = c.optimizer;
+  if (o.name == "sgd") {
+    optim::SGDOptions options;
+    options.lr = o.lr;
+    options.momentum = o.momentum;
+    options.weight_decay = o.weight_decay;
+    return std::make_unique<optim::SGD>(model, options);
+  }
+  if (o.name == "adam") {
+    optim::AdamOptions options;
+    options.lr = o.lr;
+    options.weight_decay = o.weight_decay;
+    return std::make_unique<optim::Adam>(model, options);
+  }
+  optim::AdamWOptions options;
+  options.lr = o.lr;
+  options.weight_decay = o.weight_decay;
+  return std::make_unique<optim::AdamW>(model, options);
+}
+
+int64_t total_steps(const TrainConfig& c, int64_t batches) {
+  int64_t all = c.epochs * batches;
+  return c.max_steps > 0 ? std::min(all, c.max_steps) : all;
+}
+
+std::unique_ptr<optim::Schedule> make_schedule(const TrainConfig& c, optim::Optimizer& optimizer,
+                                               int64_t steps) {
+  if (c.schedule.name == "constant") return std::make_unique<optim::ConstantLR>(optimizer);
+  optim::CosineLROptions options;
+  options.total_steps = std::max<int64_t>(1, steps);
+  options.warmup_steps = std::min(c.schedule.warmup, options.total_steps - 1);
+  return std::make_unique<optim::CosineLR>(optimizer, options);
+}
+
+// Seeds and threads come before the model, which draws its weights.
+TrainConfig prepared(TrainConfig c) {
+  check<DeviceError>(c.device == "cpu", "device:", c.device,
+                     "is not available: this build has no CUDA");
+  if (c.threads > 0) set_num_threads(int(c.threads));
+  manual_seed(uint64_t(c.seed));
+  return c;
+}
+
+// ---- Numbers as text in a checkpoint; doubles in the shortest form that reads back the same ----
+double number(const std::map<std::string, std::string>& user, const std::string& key) {
+  auto found = user.find(key);
+  double v = 0;
+  bool ok = found != user.end();
+  if (ok) {
+    const std::string& t = found->second;
+    auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
+    ok = error == std::errc() && end == t.data() + t.size();
+  }
+  check<FileError>(ok, "the checkpoint has no valid number for", key);
+  return v;
+}
+
+template <class Row, class Visit>
+void for_each_figure(Row& r, Visit visit) {
+  visit("train_loss", r.train_loss), visit("train_accuracy", r.train_accuracy);
+  visit("val_loss", r.val_loss), visit("val_accuracy", r.val_accuracy);
+  visit("lr", r.lr), visit("seconds", r.seconds), visit("loader_wait", r.loader_wait);
+}
+
+}  // namespace
+
+void Score::add(const Tensor& loss, const Tensor& logits, const Tensor& labels) {
+  NoGradGuard no_grad;
+  int64_t n = labels.size(0);
+  loss_sum += loss.item() * double(n);
+  correct += sum(eq(argmax(logits, 1), labels)).item<int64_t>();
+  count += n;
+}
+
+Score evaluate(Model& model, const std::shared_ptr<const Images>& images, int64_t batch_size,
+               int workers) {
+  NoGradGuard no_grad;
+  nn::EvalGuard eval(model.module());
+  data::LoaderOptions options;
+  options.batch_size = batch_size;
+  options.workers = workers;
+  data::DataLoader<data::ImageAndLabel> loader(images, options);
+  Score score;
+  for (auto [x, y] : loader) {
+    if (interrupted()) break;
+    Tensor logits = model(x);
+    score.add(cross_entropy(logits, y), logits, y);
+  }
+  return score;
+}
+
+Trainer::Trainer(TrainConfig config)
+    : config_(prepared(std::move(config))),
+      folder_(config_),
+      task_(load_task(config_)),
+      model_(make_model(config_, task_.image_shape, int64_t(task_.classes.size()))),
+      loader_(task_.train, loader_options(config_)),
+      optimizer_(make_optimizer(config_, model_.module())),
+      schedule_(make_schedule(config_, *optimizer_, total_steps(config_, loader_.size()))) {}
+
+optim::CheckpointParts Trainer::parts() {
+  optim::CheckpointParts p;
+  p.model = &model_.module();
+  p.optimizer = optimizer_.get();
+  p.schedule = schedule_.get();
+  p.generators = {{"default", &default_generator()}};
+  return p;
+}
+
+void Trainer::save(const std::string& path) {
+  data::LoaderState at = loader_.state();
+  optim::Progress p;
+  p.epoch = at.epoch;
+  p.position = at.batch;
+  p.step = step_;
+  p.user["config"] = to_yaml(config_);
+  p.user["score.loss_sum"] = to_text(score_.loss_sum);
+  p.user["score.correct"] = std::to_string(score_.correct);
+  p.user["score.count"] = std::to_string(score_.count);
+  p.user["best_accuracy"] = to_text(best_accuracy_);
+  p.user["epochs"] = std::to_string(rows_.size());
+  for (EpochRow& r : rows_)
+    for_each_figure(r, [&](const char* name, double v) {
+      p.user["log." + std::to_string(r.epoch) + "." + name] = to_text(v);
+    });
+  optim::save_checkpoint(path, parts(), p);
+}
+
+void Trainer::start() { folder_.start(config_, task_.checksum); }
+
+void Trainer::resume() {
+  optim::Progress p = optim::load_checkpoint(folder_.last(), parts());
+  step_ = p.step;
+  score_.loss_sum = number(p.user, "score.loss_sum");
+  score_.correct = int64_t(number(p.user, "score.correct"));
+  score_.count = int64_t(number(p.user, "score.count"));
+  best_accuracy_ = number(p.user, "best_accuracy");
+  auto epochs = int64_t(number(p.user, "epochs"));
+  for (int64_t e = 1; e <= epochs; ++e) {
+    EpochRow row;
+    row.epoch = e;
+    for_each_figure(row, [&](const char* name, double& v) {
+      v = number(p.user, "log." + std::to_string(e) + "." + name);
+    });
+    rows_.push_back(row);
+  }
+  loader_.load_state({p.epoch, p.position});
+  fmt::print("resuming {} at epoch {}, batch {} of {}\n", folder_.path(), p.epoch + 1, p.position,
+             loader_.size());
+}
+
+bool Trainer::finished() const {
+  return loader_.epoch() >= config_.epochs || (config_.max_steps > 0 && step_ >= config_.max_steps);
+}
+
+std::string Trainer::resume_hint() const {
+  return fmt::format("stopped after {} steps; go on with: tapegrad train --resume {}", step_,
+                     folder_.path());
+}
+
+bool Trainer::run() {
+  fmt::print("{}: {} with {} parameters on {} ({} images, {} held back), {} threads\n",
+             folder_.path(), config_.model.name, model_.module().parameter_count(),
+             config_.data.name, task_.train->size(), task_.validation->size(), num_threads());
+  if (step_ == 0) save(folder_.last());
+  while (!finished())
+    if (!run_epoch()) {
+      save(folder_.last());
+      fmt::print("{}\n", resume_hint());
+      return false;
+    }
+  fmt::print("finished: best validation accuracy {:.2f}%, checkpoints in {}\n",
+             100 * best_accuracy_, folder_.path());
+  return true;
+}
+
+bool Trainer::run_epoch() {
+  int64_t epoch = loader_.epoch(), batches = loader_.size();
+  int64_t first = loader_.state().batch;
+  int64_t last =
+      config_.max_steps > 0 ? std::min(batches, first + config_.max_steps - step_) : batches;
+  bool cut = last < batches;
+  Progress bar(fmt::format("epoch {}/{}", epoch + 1, config_.epochs), last, first);
+  model_.module().train();
+  double wait = 0;
+  if (first < last) {
+    for (auto [x, y] : loader_) {
+      optimizer_->zero_grad();
+      Tensor logits = model_(x);
+      Tensor loss = cross_entropy(logits, y);
+      loss.backward();
+      if (config_.clip_norm > 0) optim::clip_grad_norm_(model_.module(), config_.clip_norm);
+      optimizer_->step();
+      schedule_->step();
+      ++step_;
+      score_.add(loss, logits, y);
+      check<ValueError>(std::isfinite(score_.loss_sum), "the loss is not finite at step", step_,
+                        "; a smaller optimizer.lr or clip_norm may help");
+      bar.step(y.size(0), score_.loss(), score_.accuracy());
+      wait = loader_.waited();
+      if (interrupted()) return false;
+      if (config_.max_steps > 0 && step_ >= config_.max_steps) break;
+      if (step_ % config_.checkpoint_every == 0) save(folder_.last());
+    }
+  }
+  // A run that ends in the middle of an epoch closes it where it is.
+  if (cut) loader_.set_epoch(epoch + 1);
+  Score val = evaluate(model_, task_.validation, 256, int(config_.data.workers));
+  if (interrupted()) {
+    loader_.load_state({epoch, last});
+    return false;
+  }
+  EpochRow row{int64_t(rows_.size()) + 1,
+               score_.loss(),
+               score_.accuracy(),
+               val.loss(),
+               val.accuracy(),
+               optimizer_->lr(0),
+               bar.seconds(),
+               wait};
+  rows_.push_back(row);
+  score_ = {};
+  bool better = val.accuracy() > best_accuracy_;
+  if (better) best_accuracy_ = val.accuracy();
+  if (better) save(folder_.best());
+  save(folder_.last());
+  folder_.write_log(rows_);
+  bar.clear();
+  fmt::print(
+      "epoch {}/{}: train loss {:.4f} accuracy {:.2f}%, validation loss {:.4f} accuracy {:.2f}%, "
+      "{} ({:.1f} s "
+      "waiting for data)\n",
+      epoch + 1, config_.epochs, row.train_loss, 100 * row.train_accuracy, row.val_loss,
+      100 * row.val_accuracy, clock_text(row.seconds), row.loader_wait);
+  return true;
+}
+
+TrainConfig config_of_checkpoint(const std::string& path) {
+  optim::Progress p = optim::read_progress(path);
+  auto found = p.user.find("config");
+  check<FileError>(found != p.user.end(), path,
+                   ": not a checkpoint of this program (it holds no config)");
+  TrainConfig c = parse_config(found->second, path);
+  validate(c);
+  return c;
+}
+
+}  // namespace tg::app
