@@ -37,6 +37,9 @@ LONGEST_FILE = 600
 # public in this sense: whoever includes one of these has the libraries at hand.
 KERNEL_HEADERS = ("kernels/cpu/", "kernels/cuda/", "kernels/simt/")
 
+# Gathers the headers of the public operators; other headers beside them are for their sources only.
+PUBLIC_OPERATORS = "autograd/ops.h"
+
 # What drives the operator table, and so names operators without testing them.
 TABLE_DRIVER = ("table_test.cpp", "compare.cpp", "inputs.cpp", "families.cpp", "rows_main.cpp")
 
@@ -167,7 +170,8 @@ OPERATOR = re.compile(
 def operators(tree):
     """{name of a public operator: (where it is declared, whether it takes a tensor)}"""
     found = {}
-    for path in tree.below("autograd/ops/", ".h"):
+    gathered = {m.group(2)[len("tapegrad/"):] for m in INCLUDE.finditer(tree.code.get(PUBLIC_OPERATORS, ""))}
+    for path in sorted(gathered & set(tree.below("autograd/ops/", ".h"))):
         for match in OPERATOR.finditer(namespace_level(tree.code[path])):
             name = re.sub(r"\s+", "", match.group(1))
             if not name.startswith("operator"):  # the same functions as add, mul... under another spelling

@@ -1,56 +1,26 @@
-// The tapegrad program.
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
+// The tapegrad program. This file is compiled for any CPU of its family (see CMakeLists.txt): it
+// asks whether this one can run the others, and says what is missing instead of dying of it.
 #include <cstdio>
+#include <cstdlib>
 
-#include "tapegrad/core/error.h"
+#include "tapegrad/core/cpu_features.h"
 #include "tapegrad/tools/app/commands.h"
 
-int main(int argc, char** argv) {
-  using namespace tg::app;
-  CLI::App app{"Trains and uses models written with tapegrad."};
-  app.require_subcommand(1);
+namespace {
 
-  TrainArguments train;
-  std::vector<std::string> words;
-  CLI::App* train_app = app.add_subcommand("train", "train a model as a YAML file says");
-  train_app->add_option("config", words, "CONFIG.yaml, then key=value to change it");
-  train_app->add_option("--resume", train.resume, "folder of a run to go on with");
-
-  std::string checkpoint;
-  std::vector<std::string> files;
-  int samples = 0;
-  CLI::App* eval_app =
-      app.add_subcommand("eval", "loss and accuracy of a checkpoint on the test set");
-  eval_app->add_option("checkpoint", checkpoint, "a .safetensors file of a run")->required();
-  eval_app->add_option("overrides", words, "key=value");
-  CLI::App* predict_app = app.add_subcommand("predict", "class and confidence of pictures");
-  predict_app->add_option("checkpoint", checkpoint, "a .safetensors file of a run")->required();
-  predict_app->add_option("files", files, "picture files");
-  predict_app->add_option("--samples", samples, "instead, the first N test images");
-  CLI::App* info_app = app.add_subcommand("info", "version, devices, threads");
-
-  CLI11_PARSE(app, argc, argv);
-  try {
-    if (*train_app) {
-      for (const std::string& word : words) {
-        bool is_config =
-            train.config.empty() && train.overrides.empty() && word.find('=') == std::string::npos;
-        if (is_config)
-          train.config = word;
-        else
-          train.overrides.push_back(word);
-      }
-      return train_command(train);
-    }
-    if (*eval_app) return eval_command(checkpoint, words);
-    if (*predict_app) return predict_command(checkpoint, files, samples);
-    if (*info_app) return info_command();
-  } catch (const std::exception& e) {
-    std::fflush(stdout);
-    fmt::print(stderr, "tapegrad: {}\n", e.what());
-    return 1;
+// Before main, because what other files set up at the start is compiled for the machine of the
+// build too.
+[[gnu::constructor(101)]] void refuse_a_lesser_cpu() {
+  if (const char* missing = tg::missing_cpu_feature()) {
+    std::fprintf(
+        stderr,
+        "tapegrad: this CPU lacks %s, for which the program was compiled; build it on this "
+        "machine, or with -DTAPEGRAD_ARCH=none\n",
+        missing);
+    std::_Exit(1);
   }
-  return 0;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return tg::app::run_program(argc, argv); }

@@ -17,5 +17,7 @@ int eval_command(const std::string& checkpoint, const std::vector<std::string>& 
 int predict_command(const std::string& checkpoint, const std::vector<std::string>& files,
                     int samples);
 int info_command();
+// The whole program: picks the command that the words of the command line name.
+int run_program(int argc, char** argv);
 
 }  // namespace tg::app
