@@ -55,8 +55,8 @@ const auto kOne = [](auto& m, const std::vector<Tensor>& x) { return m(x[0]); };
 TEST_CASE("layers agree with PyTorch: linear and convolution", "[nn]") {
   check_case({"linear"}, nn::Linear(5, 3), kOne);
   check_case({"linear_no_bias"}, nn::Linear(5, 3, {.bias = false}), kOne);
-  check_case({"conv2d"},
-             nn::Conv2d(4, 6, {3, 2}, {.stride = {2, 1}, .padding = 1, .groups = 2}), kOne);
+  check_case({"conv2d"}, nn::Conv2d(4, 6, {3, 2}, {.stride = {2, 1}, .padding = 1, .groups = 2}),
+             kOne);
 }
 
 TEST_CASE("layers agree with PyTorch: normalisation", "[nn]") {
@@ -73,9 +73,8 @@ TEST_CASE("layers agree with PyTorch: embedding", "[nn]") {
 TEST_CASE("layers agree with PyTorch: attention", "[nn]") {
   check_case({"attention_self"}, nn::MultiheadAttention(8, 2), kOne);
   check_case({"attention_unbatched"}, nn::MultiheadAttention(8, 2), kOne);
-  check_case({"attention_causal"}, nn::MultiheadAttention(8, 2), [](auto& m, auto& x) {
-    return m(x[0], nn::AttentionMask{.is_causal = true});
-  });
+  check_case({"attention_causal"}, nn::MultiheadAttention(8, 2),
+             [](auto& m, auto& x) { return m(x[0], nn::AttentionMask{.is_causal = true}); });
   // The same by a mask: true hides, as in PyTorch's module.
   check_case({"attention_causal"}, nn::MultiheadAttention(8, 2), [](auto& m, auto& x) {
     return m(x[0], nn::AttentionMask{.attn_mask = triu(ones({5, 5}, boolean), 1)});
@@ -126,8 +125,8 @@ TEST_CASE("initial weights have PyTorch's ranges", "[nn]") {
 
   Tensor w = empty({300, 200});
   auto deviation = [&] { return tg::std(w).item(); };
-  nn::init::kaiming_normal_(w, {.mode = nn::init::FanMode::fan_out,
-                                .nonlinearity = nn::init::Nonlinearity::relu});
+  nn::init::kaiming_normal_(
+      w, {.mode = nn::init::FanMode::fan_out, .nonlinearity = nn::init::Nonlinearity::relu});
   CHECK(deviation() == Approx(std::sqrt(2.0 / 300)).epsilon(0.02));
   nn::init::xavier_uniform_(w, 2);
   CHECK(extent(w) <= float(2 * std::sqrt(6.0 / 500)));

@@ -83,7 +83,8 @@ TEST_CASE("a safetensors file made by PyTorch loads and gives PyTorch's outputs"
 
 TEST_CASE("GPT generates the same tokens for the same seed, and respects its context", "[nn]") {
   manual_seed(3);
-  nn::GPT model({.vocabulary = 13, .context = 6, .layers = 1, .heads = 2, .dim = 8, .dropout = 0.5});
+  nn::GPT model(
+      {.vocabulary = 13, .context = 6, .layers = 1, .heads = 2, .dim = 8, .dropout = 0.5});
   Tensor start = tensor(std::vector<int64_t>{1, 2, 3, 4}, {2, 2});
   Generator first(7), second(7);
   Tensor a = model.generate(start, 9, {.generator = &first});

@@ -5,8 +5,10 @@
 #include <string>
 
 #include "catch.h"
+#include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/ops.h"
 #include "tapegrad/core/io/safetensors.h"
+#include "tapegrad/core/random.h"
 #include "tapegrad/nn/nn.h"
 
 namespace tg::test {
