@@ -41,6 +41,11 @@ void check_layout(std::vector<Entry>& entries, int64_t data_bytes, const std::st
                    covered > data_bytes ? ": it was cut short" : "");
 }
 
+void check_header_length(int64_t bytes) {
+  check<ValueError>(bytes <= kMaxSafetensorsHeader, "save_safetensors: the header would have",
+                    bytes, "bytes; at most", kMaxSafetensorsHeader, "are allowed");
+}
+
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
@@ -120,10 +125,11 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
     header.entries.push_back({item->first, x.dtype(), x.shape(), at, end});
     at = end;
   }
+  int64_t least = 0;  // before the text is built
+  for (const auto& [key, value] : metadata) least += int64_t(key.size() + value.size());
+  check_header_length(least);
   std::string text = io::write_safetensors_header(header);
-  check<ValueError>(int64_t(text.size()) <= kMaxSafetensorsHeader,
-                    "save_safetensors: the header would have", int64_t(text.size()),
-                    "bytes; at most", kMaxSafetensorsHeader, "are allowed");
+  check_header_length(int64_t(text.size()));
   uint64_t length = text.size();
   io::AtomicFile file(path);
   file.write(&length, 8);

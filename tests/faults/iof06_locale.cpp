@@ -1,0 +1,58 @@
+#include <clocale>
+#include <locale>
+
+#include "catch.h"
+#include "tapegrad/core/error.h"
+#include "tapegrad/core/io/npy.h"
+#include "tapegrad/core/io/safetensors.h"
+#include "tapegrad/core/memory.h"
+#include "tapegrad/core/profiler.h"
+#include "temporary_folder.h"
+
+using namespace tg;
+
+namespace {
+
+struct GroupingComma : std::numpunct<char> {
+  char do_decimal_point() const override { return ','; }
+  char do_thousands_sep() const override { return ','; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+// The C++ locale always, and the C locale where the system has one with a decimal comma.
+struct ForeignLocale {
+  std::locale old = std::locale::global(std::locale(std::locale::classic(), new GroupingComma));
+  ForeignLocale() {
+    for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"})
+      if (std::setlocale(LC_ALL, name)) break;
+  }
+  ~ForeignLocale() {
+    std::setlocale(LC_ALL, "C");
+    std::locale::global(old);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("No locale changes what is written or read", "[IOF-06]") {
+  TemporaryFolder folder;
+  Tensor x = empty({2621, 401});
+  for (int64_t i = 0; i < x.numel(); ++i) x.mutable_data<float>()[i] = 0.1f;
+  save_npy(folder / "classic.npy", x);
+  save_safetensors(folder / "classic.safetensors", {{"x", x}});
+  ForeignLocale foreign;
+  save_npy(folder / "x.npy", x);
+  save_safetensors(folder / "x.safetensors", {{"x", x}});
+  std::string npy = TemporaryFolder::read(folder / "x.npy");
+  CHECK(npy.find("(2621, 401)") != std::string::npos);
+  CHECK(npy == TemporaryFolder::read(folder / "classic.npy"));
+  CHECK(TemporaryFolder::read(folder / "x.safetensors") ==
+        TemporaryFolder::read(folder / "classic.safetensors"));
+  CHECK(load_npy(folder / "x.npy").shape() == Shape{2621, 401});
+  NamedTensors loaded = load_safetensors(folder / "x.safetensors");
+  CHECK(loaded.at(0).second.data<float>()[2621 * 401 - 1] == 0.1f);
+  CHECK(to_text(Shape{2621, 401}) == "[2621,401]");
+  CHECK(to_text(1234.5) == "1234.5");
+  CHECK(to_text(1e-7) == "1e-07");
+  CHECK(bytes_text(1536) == "1.50 KiB");
+}
