@@ -6,7 +6,7 @@
 #include "tapegrad/autograd/geometry.h"
 #include "tapegrad/autograd/inplace.h"
 #include "tapegrad/autograd/op.h"
-#include "tapegrad/autograd/ops/scalars.h"
+#include "tapegrad/autograd/scalars.h"
 #include "tapegrad/kernels/copy.h"
 #include "tapegrad/kernels/range.h"
 

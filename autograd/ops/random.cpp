@@ -5,7 +5,7 @@
 
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/creation.h"
-#include "tapegrad/autograd/ops/scalars.h"
+#include "tapegrad/autograd/scalars.h"
 #include "tapegrad/kernels/copy.h"
 #include "tapegrad/kernels/random.h"
 #include "tapegrad/kernels/sort.h"

@@ -3,7 +3,7 @@
 #include "tapegrad/autograd/geometry.h"
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/creation.h"
-#include "tapegrad/autograd/ops/storage_moves.h"
+#include "tapegrad/autograd/storage_moves.h"
 
 namespace tg {
 namespace {

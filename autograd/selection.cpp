@@ -1,4 +1,4 @@
-#include "tapegrad/autograd/ops/selection.h"
+#include "tapegrad/autograd/selection.h"
 
 #include <algorithm>
 

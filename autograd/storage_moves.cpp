@@ -1,4 +1,4 @@
-#include "tapegrad/autograd/ops/storage_moves.h"
+#include "tapegrad/autograd/storage_moves.h"
 
 #include "tapegrad/autograd/inplace.h"
 #include "tapegrad/autograd/op.h"

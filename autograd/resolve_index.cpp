@@ -3,7 +3,7 @@
 #include "tapegrad/autograd/geometry.h"
 #include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/ops/creation.h"
-#include "tapegrad/autograd/ops/selection.h"
+#include "tapegrad/autograd/selection.h"
 #include "tapegrad/autograd/ops/views.h"
 #include "tapegrad/core/scope.h"
 
