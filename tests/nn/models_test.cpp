@@ -73,7 +73,7 @@ TEST_CASE("models agree with PyTorch: GPT", "[nn]") {
 
 TEST_CASE("a safetensors file made by PyTorch loads and gives PyTorch's outputs", "[nn]") {
   nn::CNN model({.image_size = 8});
-  model.load_state_dict(load_safetensors(TAPEGRAD_TEST_DIR "/nn/torch_cnn.safetensors"));
+  model.load_state_dict(load_safetensors(test::test_folder() + "/nn/torch_cnn.safetensors"));
   Tensor x = pattern({3, 1, 8, 8}, 4);
   Tensor expected = models().get("torch_cnn/output");  // of the same weights in float64
   CHECK(distance(model(x.to(f32)), expected) < 1e-5);

@@ -1,5 +1,6 @@
 // References that tools/make_nn_references.py made with PyTorch, and how far a tensor is from one.
 #pragma once
+#include "test_folder.h"
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -35,7 +36,7 @@ inline double distance(const Tensor& a, const Tensor& b) {
 
 class Reference {
  public:
-  explicit Reference(const std::string& file) : file_(TAPEGRAD_TEST_DIR "/" + file) {}
+  explicit Reference(const std::string& file) : file_(test::test_folder() + "/" + file) {}
   bool has(const std::string& name) const { return file_.find(name) != nullptr; }
   Tensor get(const std::string& name) const { return file_.read(name); }
   // Everything under "prefix/", with that taken off.

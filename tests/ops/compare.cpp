@@ -6,6 +6,7 @@
 
 #include "tapegrad/autograd/ops/creation.h"
 #include "tapegrad/core/io/safetensors.h"
+#include "test_folder.h"
 
 namespace tg::test {
 namespace {
@@ -59,7 +60,7 @@ Tensor reference(const std::string& family, const std::string& key) {
   if (found == loaded.end()) {
     std::map<std::string, Tensor> tensors;
     for (auto& [name, t] :
-         load_safetensors(TAPEGRAD_TEST_DIR "/ops/references/" + family + ".safetensors"))
+         load_safetensors(test_folder() + "/ops/references/" + family + ".safetensors"))
       tensors[name] = t;
     found = loaded.emplace(family, std::move(tensors)).first;
   }
