@@ -14,6 +14,7 @@
 //     });
 //   }
 #pragma once
+#include <cmath>
 #include <initializer_list>
 
 #include "tapegrad/autograd/grad_mode.h"
@@ -105,6 +106,11 @@ class Op {
     return x;
   }
 
+  // A number that the caller gave: if it is infinite, infinities in the output are meant, and
+  // anomaly mode lets them pass.
+  void given(Scalar number) {
+    if (!std::isfinite(number.to_double())) nonfinite_given_ = true;
+  }
   const char* name() const { return name_; }
 
  private:
@@ -119,7 +125,7 @@ class Op {
   void make_view(const Tensor& y, const Tensor& x) const;
   void rebase(const Tensor& x, std::span<const Input> inputs, Node* node) const;
   Tensor finish(std::span<const Input> inputs, Tensor y) const {
-    if (thread_state.anomaly_mode) [[unlikely]]
+    if (thread_state.anomaly_mode && !nonfinite_given_) [[unlikely]]
       check_finite(inputs, y);
     return y;
   }
@@ -127,6 +133,7 @@ class Op {
 
   const char* name_;
   Cast cast_;
+  bool nonfinite_given_ = false;
   Scope scope_;
 };
 

@@ -5,9 +5,9 @@
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/arithmetic.h"
 #include "tapegrad/autograd/ops/creation.h"
+#include "tapegrad/autograd/ops/views.h"
 #include "tapegrad/autograd/scalars.h"
 #include "tapegrad/autograd/selection.h"
-#include "tapegrad/autograd/ops/views.h"
 #include "tapegrad/kernels/copy.h"
 #include "tapegrad/kernels/index.h"
 #include "tapegrad/kernels/mask.h"
@@ -210,6 +210,7 @@ void fill_masked(const Tensor& x, const Tensor& mask, Scalar value, const Tensor
 // y = mask ? value : x    dx = mask ? 0 : dy
 Tensor masked_fill(const Tensor& input, const Tensor& mask, Scalar value) {
   Op op("masked_fill");
+  op.given(value);
   Tensor x = op.in(input);
   check_mask(op, x, mask);
   Shape shape = broadcast_shapes(x.shape(), mask.shape());
@@ -222,6 +223,7 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, Scalar value) {
 
 const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, Scalar value) {
   Op op("masked_fill_");
+  op.given(value);
   op.in(x);
   check_mask(op, x, mask);
   Tensor covers = expanded(mask, x.shape());
