@@ -47,8 +47,8 @@ Tensor cat(const std::vector<Tensor>& inputs, int64_t dim) {
     const Shape& own = xs[i].shape();
     bool fits = own.rank() == shape.rank();
     for (int k = 0; fits && k < shape.rank(); ++k) fits = k == d || own[k] == shape[k];
-    check<ShapeError>(fits, "shapes differ outside of dim", d, ":", xs[0].shape(), "and, as tensor",
-                      i, ",", own);
+    check<ShapeError>(fits, "shapes differ outside of dim", d, ": tensor 0 has", xs[0].shape(),
+                      "but tensor", i, "has", own);
     dtype = promote(dtype, xs[i].dtype());
     starts.push_back(starts.back() + own[d]);
   }
@@ -73,8 +73,8 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
   std::vector<Tensor> xs = checked(op, tensors);
   int64_t d = wrap_dim(dim, xs[0].dim() + 1);
   for (size_t i = 0; i < xs.size(); ++i) {
-    check<ShapeError>(xs[i].shape() == xs[0].shape(), "shapes differ:", xs[0].shape(),
-                      "and, as tensor", i, ",", xs[i].shape());
+    check<ShapeError>(xs[i].shape() == xs[0].shape(), "shapes differ: tensor 0 has", xs[0].shape(),
+                      "but tensor", i, "has", xs[i].shape());
   }
   for (Tensor& x : xs) x = unsqueeze(x, d);
   return cat(xs, d);

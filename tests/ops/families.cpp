@@ -3,7 +3,10 @@
 namespace tg::test {
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all = {};
+  static const std::vector<Family> all = {
+      {"creation", creation_rows()}, {"views", view_rows()},      {"joining", joining_rows()},
+      {"indexing", indexing_rows()}, {"sorting", sorting_rows()}, {"random", random_rows()},
+  };
   return all;
 }
 
