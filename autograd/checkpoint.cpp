@@ -50,9 +50,10 @@ std::vector<Tensor> checkpoint(const Function& fn, const std::vector<Tensor>& in
   std::vector<Saved> saved;
   for (const Tensor& x : inputs) saved.push_back(Saved::input(x));
 
-  auto backward_again = [fn, saved = std::move(saved), random, modes, device](const Grads& dys,
-                                                                              Needs needs) -> Grads {
-    check<AutogradError>(!thread_state.grad_mode, "second derivatives do not go through a checkpoint");
+  auto backward_again = [fn, saved = std::move(saved), random, modes, device](
+                            const Grads& dys, Needs needs) -> Grads {
+    check<AutogradError>(!thread_state.grad_mode,
+                         "second derivatives do not go through a checkpoint");
     check<AutogradError>(!running_aimed,
                          "tg::grad does not go through a checkpoint; use backward()");
     std::vector<Tensor> leaves, ys;

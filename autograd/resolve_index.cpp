@@ -3,8 +3,8 @@
 #include "tapegrad/autograd/geometry.h"
 #include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/ops/creation.h"
-#include "tapegrad/autograd/selection.h"
 #include "tapegrad/autograd/ops/views.h"
+#include "tapegrad/autograd/selection.h"
 #include "tapegrad/core/scope.h"
 
 namespace tg {

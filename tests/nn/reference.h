@@ -1,9 +1,9 @@
 // References that tools/make_nn_references.py made with PyTorch, and how far a tensor is from one.
 #pragma once
-#include "test_folder.h"
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include "test_folder.h"
 
 #include "catch.h"
 #include "tapegrad/autograd/grad_mode.h"

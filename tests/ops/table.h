@@ -100,6 +100,7 @@ Rows loss_rows();
 Rows conv_rows();
 Rows pooling_rows();
 Rows normalization_rows();
+Rows batch_norm_rows();
 Rows embedding_rows();
 Rows attention_rows();
 Rows creation_rows();

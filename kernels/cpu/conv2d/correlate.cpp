@@ -20,6 +20,8 @@ using gemm::Tile;
 constexpr double kSerialWork = 2e6;
 // What a piece of work reads of the images: half of a second-level cache of 512 KB.
 constexpr int64_t kSourceBytes = 256 << 10;
+// A kernel up to this size is read from that cache again and again.
+constexpr int64_t kKernelBytes = 160 << 10;
 // Pieces to aim at, so that any number of threads finds work.
 constexpr int64_t kPieces = 16;
 
@@ -140,16 +142,22 @@ class Correlator {
     std::optional<Scratch<T>> copies, results;
     std::vector<Rows> sources = load_sources(it, copies);
     if (!writes_in_place_) results.emplace(it.images * result_size);
-    // A panel of the kernel stays in the cache while all images pass over it.
-    for (int64_t p = it.panel; p < it.panel + it.panels; ++p) {
-      for (int64_t n = 0; n < it.images; ++n) {
-        for (int64_t r = 0; r < it.rows; ++r) {
-          T* to = results ? results->data() + n * result_size +
-                                r * c_.w.results * c_.target_channels + p * kColumns
-                          : target_row(it, n, r) + p * kColumns;
-          run_row(sources[static_cast<size_t>(n)], it.row + r, it.group, p, to);
-        }
-      }
+    const auto run = [&](int64_t n, int64_t r, int64_t p) {
+      T* to = results ? results->data() + n * result_size + r * c_.w.results * c_.target_channels +
+                            p * kColumns
+                      : target_row(it, n, r) + p * kColumns;
+      run_row(sources[static_cast<size_t>(n)], it.row + r, it.group, p, to);
+    };
+    // A kernel that fits the second-level cache is passed over for each row, so that results are
+    // written along memory; else a panel of it stays in the cache while all images pass over it.
+    if (panels_ * panel_size_ * int64_t{sizeof(T)} <= kKernelBytes) {
+      for (int64_t n = 0; n < it.images; ++n)
+        for (int64_t r = 0; r < it.rows; ++r)
+          for (int64_t p = it.panel; p < it.panel + it.panels; ++p) run(n, r, p);
+    } else {
+      for (int64_t p = it.panel; p < it.panel + it.panels; ++p)
+        for (int64_t n = 0; n < it.images; ++n)
+          for (int64_t r = 0; r < it.rows; ++r) run(n, r, p);
     }
     for (int64_t n = 0; results && n < it.images; ++n) {
       const int64_t first = it.panel * kColumns;
@@ -205,6 +213,7 @@ class Correlator {
     tile.b_depth = kColumns;
     tile.c_row = target_pixel();
     tile.addend = bias;
+    tile.prefetch_c = writes_in_place_;
     if (first_tap >= end_tap || tap_size == 0) return run_tiles(tile, to);  // depth 0: bias or zero
     const auto point_at_tap = [&](int64_t tap) {
       const int64_t y = c_.h.first + row * c_.h.step + tap * c_.h.tap_step;

@@ -77,9 +77,8 @@ class WeightGradient {
     const int64_t first_chunk = chunks_ * part / parts_, end = chunks_ * (part + 1) / parts_;
     const int64_t panel = panels_ * block / panel_blocks_;
     const int64_t end_panel = panels_ * (block + 1) / panel_blocks_;
-    const int64_t pixels = chunk_rows_ * w_.results;
-    Scratch<T> packed_dy(tiles_ * kRows * pixels + 4 * kColumns);
-    Scratch<T> packed_x(pixels * kColumns);
+    Scratch<T> packed_dy(tiles_ * tile_size());
+    Scratch<T> packed_x(chunk_rows_ * w_.results * kColumns);
     for (int64_t chunk = first_chunk; chunk < end; ++chunk) {
       std::vector<Rows> pieces = pieces_of(chunk);
       Scratch<T> sources(source_size(pieces));
@@ -123,6 +122,9 @@ class WeightGradient {
   }
 
   int64_t first_row(int64_t tile) const { return co_ * tile / tiles_; }
+  int tile_rows(int64_t t) const { return static_cast<int>(first_row(t + 1) - first_row(t)); }
+  // Packing writes whole registers, so each tile has room behind its last pixel.
+  int64_t tile_size() const { return kRows * chunk_rows_ * w_.results + 2 * kColumns; }
 
   // dy of the chunk as [tile][pixel][rows of the tile]. Gives the number of pixels.
   int64_t pack_dy(int64_t group, const std::vector<Rows>& pieces, T* to) const {
@@ -144,20 +146,13 @@ class WeightGradient {
                 (p.row + r) * dy_.stride(2);
         }
         for (int64_t t = 0; t < tiles_; ++t) {
-          const int64_t begin = first_row(t);
-          const int rows = static_cast<int>(first_row(t + 1) - begin);
-          copy_columns(row + begin, pixel, rows, to + begin * pixels + done * rows);
+          const int rows = tile_rows(t);
+          gemm::pack_a_columns(row + first_row(t), pixel, rows, w_.results,
+                               to + t * tile_size() + done * rows);
         }
       }
     }
     return pixels;
-  }
-
-  // `rows` neighbouring values of each pixel of a row.
-  void copy_columns(const T* from, int64_t pixel, int rows, T* to) const {
-    for (int64_t x = 0; x < w_.results; ++x, from += pixel, to += rows) {
-      for (int i = 0; i < rows; ++i) to[i] = from[i];
-    }
   }
 
   // Columns [p * kColumns, ..) of the windows of the chunk's pixels. Where taps of a row follow
@@ -206,11 +201,10 @@ class WeightGradient {
     tile.b_depth = kColumns;
     tile.c_row = tile.addend_row = depth_;
     for (int64_t t = 0; t < tiles_; ++t) {
-      const int64_t begin = first_row(t);
-      tile.rows = static_cast<int>(first_row(t + 1) - begin);
-      tile.a = packed_dy + begin * pixels;
+      tile.rows = tile_rows(t);
+      tile.a = packed_dy + t * tile_size();
       tile.a_depth = tile.rows;
-      tile.c = sum + begin * depth_ + p * kColumns;
+      tile.c = sum + first_row(t) * depth_ + p * kColumns;
       tile.addend = first ? nullptr : tile.c;
       gemm::run_tile(tile);
     }
