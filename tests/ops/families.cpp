@@ -4,9 +4,19 @@ namespace tg::test {
 
 const std::vector<Family>& families() {
   static const std::vector<Family> all = {
-      {"creation", creation_rows()}, {"views", view_rows()},      {"joining", joining_rows()},
-      {"indexing", indexing_rows()}, {"sorting", sorting_rows()}, {"random", random_rows()},
-      {"conv", conv_rows()},         {"pooling", pooling_rows()}, {"batch_norm", batch_norm_rows()},
+      {"arithmetic", arithmetic_rows()},
+      {"comparison", comparison_rows()},
+      {"unary", unary_rows()},
+      {"reduction", reduction_rows()},
+      {"creation", creation_rows()},
+      {"views", view_rows()},
+      {"joining", joining_rows()},
+      {"indexing", indexing_rows()},
+      {"sorting", sorting_rows()},
+      {"random", random_rows()},
+      {"conv", conv_rows()},
+      {"pooling", pooling_rows()},
+      {"batch_norm", batch_norm_rows()},
   };
   return all;
 }

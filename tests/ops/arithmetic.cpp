@@ -1,0 +1,147 @@
+#include <cmath>
+
+#include "ops/table.h"
+
+namespace tg::test {
+namespace {
+
+constexpr double kNan = NAN, kInf = INFINITY;
+const std::vector<DType> kWithIntegers = {f32, f64, f16, bf16, i64, i32, i16, i8};
+
+using Binary = Tensor (*)(const Tensor&, const Tensor&);
+using InPlace = const Tensor& (*)(const Tensor&, const Tensor&);
+
+Call call(Binary op) {
+  return [op](const Tensors& x) -> Tensors { return {op(x[0], x[1])}; };
+}
+Call with_number(Tensor (*op)(const Tensor&, Scalar), Scalar s) {
+  return [op, s](const Tensors& x) -> Tensors { return {op(x[0], s)}; };
+}
+Call number_first(Tensor (*op)(Scalar, const Tensor&), Scalar s) {
+  return [op, s](const Tensors& x) -> Tensors { return {op(s, x[0])}; };
+}
+
+// Same shapes, each kind of broadcasting, 0-d, empty, and the ends of the number line.
+Row binary_row(const std::string& name, Binary op, InPlace inplace, In (*second)(Shape) = normal,
+               In (*first)(Shape) = normal) {
+  Row row{.name = name};
+  row.dtypes = kWithIntegers;
+  const std::string torch = "torch." + name + "(x0, x1)";
+  const auto sample = [=](Shape a, Shape b) {
+    return Sample{{first(a), second(b)}, call(op), torch};
+  };
+  row.samples = {sample({3, 4}, {3, 4}), sample({2, 3, 4}, {4}), sample({3, 1}, {1, 5}),
+                 sample({2, 3}, {}),     sample({}, {}),         sample({5}, {2, 1, 1}),
+                 sample({0, 3}, {3}),    sample({1}, {4}),       sample({2, 3, 4, 5}, {3, 1, 5}),
+                 sample({4, 0}, {4, 1})};
+  row.samples.push_back({{values({7}, {kInf, -kInf, kNan, 0, 1, -0.0, 3}),
+                          values({7}, {kInf, 1, 2, 0, kNan, 5, -kInf})},
+                         call(op),
+                         torch,
+                         false});
+  if (inplace)
+    row.inplace = [inplace](const Tensors& x) -> Tensors { return {inplace(x[0], x[1])}; };
+  row.large = [=] { return sample({330, 300}, {300}); };
+  row.flops = [](const Tensors&, const Tensors& y) { return double(y[0].numel()); };
+  return row;
+}
+
+void add_numbers(Row& row, Tensor (*op)(const Tensor&, Scalar), const std::string& sign) {
+  row.samples.push_back({{normal({3, 4})}, with_number(op, 2), "x0 " + sign + " 2"});
+  row.samples.push_back({{normal({})}, with_number(op, 2.5), "x0 " + sign + " 2.5"});
+}
+
+Row add_row() {
+  Row row = binary_row("add", add, add_);
+  add_numbers(row, add, "+");
+  row.fails = {{[]() -> Tensors {
+                  return {zeros({2, 3}) + zeros({4})};
+                },
+                "add: shapes do not broadcast: [2,3] [4]"},
+               {[]() -> Tensors { return {add(Tensor(), zeros({1}))}; }, "undefined"},
+               {[]() -> Tensors {
+                  return {add_(zeros({2}), zeros({3, 2}))};
+                },
+                "[3,2]"},
+               {[]() -> Tensors { return {add_(zeros({2}, i32), 1.5)}; }, "the result is f32"},
+               {[]() -> Tensors {
+                  Tensor x = zeros({2});
+                  x.requires_grad_();
+                  return {add_(x, 1)};
+                },
+                "leaf"}};
+  return row;
+}
+
+Row sub_row() {
+  Row row = binary_row("sub", sub, sub_);
+  add_numbers(row, sub, "-");
+  row.samples.push_back({{normal({3, 4})}, number_first(sub, 1), "1 - x0"});
+  row.fails = {
+      {[]() -> Tensors { return {zeros({2}, boolean) - zeros({2}, boolean)}; }, "logical_xor"}};
+  return row;
+}
+
+Row mul_row() {
+  Row row = binary_row("mul", mul, mul_);
+  add_numbers(row, mul, "*");
+  row.fails = {{[]() -> Tensors { return {mul_(zeros({2, 2}), zeros({3}))}; }, "mul_: "}};
+  return row;
+}
+
+Row div_row() {
+  Row row = binary_row("div", div, div_);
+  row.dtypes = {f32, f64, f16, bf16, i64, i32};
+  row.samples.push_back({{normal({3, 4})}, with_number(div, 3), "x0 / 3"});
+  row.samples.push_back({{normal({3, 4})}, number_first(div, 3), "3 / x0"});
+  row.fails = {{[]() -> Tensors { return {div_(zeros({2}, i64), 2)}; }, "the result is f32"}};
+  return row;
+}
+
+Row pow_row() {
+  Row row = binary_row("pow", pow, nullptr, normal, positive);
+  row.dtypes = {f32, f64, f16, bf16, i64, i32};
+  row.samples.pop_back();  // the ends are below, value by value
+  row.samples.push_back({{values({9}, {kInf, 0, 0, 0, 1, kNan, 2, -2, kInf}),
+                          values({9}, {0, 0, 1, 2, kInf, 0, -kInf, 3, -1})},
+                         call(pow),
+                         "torch.pow(x0, x1)",
+                         false});
+  for (double p : {0.0, 1.0, 2.0, 3.0, 4.0, 5.0})
+    row.samples.push_back({{normal({3, 4})},
+                           with_number(pow, int64_t(p)),
+                           "torch.pow(x0, " + std::to_string(int(p)) + ")"});
+  for (const char* p : {"0.5", "-0.5", "2.5", "-1.0", "-3.0"})
+    row.samples.push_back({{positive({3, 4})},
+                           with_number(pow, std::stod(p)),
+                           std::string("torch.pow(x0, ") + p + ")"});
+  row.samples.push_back({{normal({3, 4})}, number_first(pow, 2), "torch.pow(2, x0)"});
+  row.samples.push_back(
+      {{values({3}, {0, 1, 2})}, number_first(pow, 0), "torch.pow(0, x0)", false});
+  row.fails = {{[]() -> Tensors { return {pow(ones({2}, i32), -1)}; }, "negative power"}};
+  row.ulps = 32;  // the exponent multiplies the relative error of the base
+  return row;
+}
+
+Row extreme_row(const std::string& name, Binary op) {
+  Row row = binary_row(name, op, nullptr);
+  row.samples.push_back({{values({4}, {1, 2, 3, 4}), values({4}, {1, 3, 3, 2})},
+                         call(op),
+                         "torch." + name + "(x0, x1)",
+                         false});
+  return row;
+}
+
+}  // namespace
+
+Rows arithmetic_rows() {
+  return {add_row(),
+          sub_row(),
+          mul_row(),
+          div_row(),
+          pow_row(),
+          extreme_row("maximum", maximum),
+          extreme_row("minimum", minimum)};
+}
+
+}  // namespace tg::test
