@@ -5,7 +5,7 @@
 //   normal_cdf(x)       how much of the standard normal distribution lies below x
 //   normal_pdf(x)       its density
 //   where(c, a, b)      a where c holds, else b: a choice, never a product
-//   clamp(x, low, high) NaN stays NaN
+//   clamp(x, low, high) NaN stays NaN; high wins where the bounds are crossed
 //   real<T>(1.5)        a constant beside values of type T
 #pragma once
 #include <cmath>
@@ -119,7 +119,8 @@ TG_HD T where(bool c, T a, T b) {
 }
 template <Number T>
 TG_HD T clamp(T x, T low, T high) {
-  return x < low ? low : x > high ? high : x;
+  T raised = x < low ? low : x;
+  return raised > high ? high : raised;
 }
 
 }  // namespace tg::scalar

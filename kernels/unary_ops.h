@@ -273,13 +273,13 @@ struct Elu {  // exp only where x <= 0: elsewhere it could be infinite
   static constexpr auto saves = Saves::input;
   template <class T>
   TG_HD T f(T x) const {
-    return where(x > real<T>(0), x, real<T>(alpha) * expm1(x));
+    return where(x <= real<T>(0), real<T>(alpha) * expm1(x), x);
   }
   template <class T>
   TG_HD T df(T x, T dy) const {
     constexpr double inf = std::numeric_limits<double>::infinity();
-    return where(x > real<T>(0), dy,
-                 dy * (real<T>(alpha) * exp(clamp(x, real<T>(-inf), real<T>(0)))));
+    return where(x <= real<T>(0), dy * (real<T>(alpha) * exp(clamp(x, real<T>(-inf), real<T>(0)))),
+                 dy);
   }
 };
 
@@ -343,7 +343,7 @@ struct Softplus {  // log(1 + e^x) = max(x, 0) + log(1 + e^-|x|)
   }
 };
 
-struct Clamp {  // NaN stays NaN; the derivative is 1 inside and at the bounds
+struct Clamp {  // NaN stays NaN; the derivative is 1 inside, 0 at the bounds and beyond
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   static constexpr auto saves = Saves::input;
@@ -354,7 +354,7 @@ struct Clamp {  // NaN stays NaN; the derivative is 1 inside and at the bounds
   }
   template <class T>
   TG_HD T df(T x, T dy) const {
-    return where(x >= real<T>(low), where(x <= real<T>(high), dy, real<T>(0)), real<T>(0));
+    return where(x > real<T>(low), where(x < real<T>(high), dy, real<T>(0)), real<T>(0));
   }
 };
 

@@ -1,7 +1,7 @@
 // In-place arithmetic: x becomes f(x, b).
+#include "tapegrad/autograd/elementwise.h"
 #include "tapegrad/autograd/ops/arithmetic.h"
 #include "tapegrad/autograd/ops/creation.h"
-#include "tapegrad/autograd/ops/elementwise.h"
 #include "tapegrad/autograd/ops/views.h"
 #include "tapegrad/kernels/binary.h"
 #include "tapegrad/kernels/copy.h"

@@ -1,8 +1,8 @@
 #include "tapegrad/autograd/ops/comparison.h"
 
+#include "tapegrad/autograd/elementwise.h"
 #include "tapegrad/autograd/ops/arithmetic.h"
 #include "tapegrad/autograd/ops/creation.h"
-#include "tapegrad/autograd/ops/elementwise.h"
 #include "tapegrad/autograd/ops/reduction.h"
 #include "tapegrad/autograd/ops/unary.h"
 #include "tapegrad/kernels/binary.h"

@@ -6,9 +6,9 @@
 #include "tapegrad/autograd/ops/arithmetic.h"
 #include "tapegrad/autograd/ops/comparison.h"
 #include "tapegrad/autograd/ops/creation.h"
-#include "tapegrad/autograd/ops/reduce_dims.h"
 #include "tapegrad/autograd/ops/unary.h"
 #include "tapegrad/autograd/ops/views.h"
+#include "tapegrad/autograd/reduce_dims.h"
 
 namespace tg {
 namespace {

@@ -6,10 +6,10 @@
 #include "tapegrad/autograd/ops/comparison.h"
 #include "tapegrad/autograd/ops/creation.h"
 #include "tapegrad/autograd/ops/joining.h"
-#include "tapegrad/autograd/ops/reduce_dims.h"
 #include "tapegrad/autograd/ops/reduction.h"
 #include "tapegrad/autograd/ops/unary.h"
 #include "tapegrad/autograd/ops/views.h"
+#include "tapegrad/autograd/reduce_dims.h"
 
 namespace tg {
 namespace {
@@ -152,7 +152,7 @@ Tensor prod(const Tensor& input) {
   return op.record(r.shaped(y, false), {x},
                    [x = Saved::input(x)](const Tensor& dy, Needs) -> Grads {
                      Tensor u = x.get();
-                     if (u.numel() == 0) return {zeros_like(u)};
+                     if (u.numel() == 0) return {u * dy};
                      return {reshape(products_of_others(reshape(u, {-1}), dy), u.shape())};
                    });
 }

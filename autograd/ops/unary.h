@@ -35,7 +35,8 @@ Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
 Tensor silu(const Tensor& x);
 Tensor softplus(const Tensor& x);  // log(1 + e^x)
 
-// Limits x to [low, high]; NaN stays NaN. The derivative is 1 inside and at the bounds.
+// Limits x to [low, high]; NaN stays NaN; high where low > high. The derivative is 1 inside, 0 at
+// the bounds and beyond.
 Tensor clamp(const Tensor& x, double low = -std::numeric_limits<double>::infinity(),
              double high = std::numeric_limits<double>::infinity());
 

@@ -35,7 +35,8 @@ struct IntegerLane {
   friend IntegerLane abs(IntegerLane a) { return a.v < 0 ? -a : a; }
   friend IntegerLane sign(IntegerLane a) { return T((a.v > 0) - (a.v < 0)); }
   friend IntegerLane clamp(IntegerLane x, IntegerLane low, IntegerLane high) {
-    return x < low ? low : x > high ? high : x;
+    IntegerLane raised = x < low ? low : x;
+    return raised > high ? high : raised;
   }
   // By squaring. A negative exponent gives 1 / a^-b cut to an integer: 0 unless a is 1 or -1.
   friend IntegerLane pow(IntegerLane a, IntegerLane b) {

@@ -93,7 +93,8 @@ struct Packet {
     return of(Eigen::internal::pselect(c.m, a.v, b.v));
   }
   friend Packet clamp(Packet x, Packet low, Packet high) {
-    return where(x < low, low, where(x > high, high, x));
+    Packet raised = where(x < low, low, x);
+    return where(raised > high, high, raised);
   }
   friend Packet abs(Packet a) { return of(Eigen::internal::pabs(a.v)); }
   friend Packet sign(Packet a) {

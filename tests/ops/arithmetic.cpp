@@ -46,14 +46,36 @@ Row binary_row(const std::string& name, Binary op, InPlace inplace, In (*second)
   return row;
 }
 
-void add_numbers(Row& row, Tensor (*op)(const Tensor&, Scalar), const std::string& sign) {
-  row.samples.push_back({{normal({3, 4})}, with_number(op, 2), "x0 " + sign + " 2"});
-  row.samples.push_back({{normal({})}, with_number(op, 2.5), "x0 " + sign + " 2.5"});
+// With a number on the right, 2 for a matrix and 2.5 for a single element.
+Row number_row(const std::string& name, const std::string& sign,
+               Tensor (*op)(const Tensor&, Scalar),
+               const Tensor& (*inplace)(const Tensor&, Scalar)) {
+  const Call call = [op](const Tensors& x) -> Tensors {
+    return {x[0].dim() == 0 ? op(x[0], 2.5) : op(x[0], 2)};
+  };
+  Row row{.name = name + ".number"};
+  row.dtypes = {f32, f64, f16, bf16, i64, i32};
+  row.samples = {{{normal({3, 4})}, call, "x0 " + sign + " 2"},
+                 {{normal({2, 3, 5})}, call, "x0 " + sign + " 2"},
+                 {{normal({0})}, call, "x0 " + sign + " 2"},
+                 {{normal({})}, call, "x0 " + sign + " 2.5"}};
+  row.inplace = [inplace](const Tensors& x) -> Tensors {
+    return {x[0].dim() == 0 ? inplace(x[0], 2.5) : inplace(x[0], 2)};
+  };
+  row.large = [=] { return Sample{{normal({330, 300})}, call, ""}; };
+  return row;
+}
+Row number_first_row(const std::string& name, const std::string& sign,
+                     Tensor (*op)(Scalar, const Tensor&)) {
+  Row row{.name = name + ".from_number"};
+  row.dtypes = {f32, f64, f16, bf16, i64, i32};
+  for (Shape shape : {Shape{3, 4}, Shape{2, 3, 5}, Shape{0}, Shape{}})
+    row.samples.push_back({{normal(shape)}, number_first(op, 3), "3 " + sign + " x0"});
+  return row;
 }
 
 Row add_row() {
   Row row = binary_row("add", add, add_);
-  add_numbers(row, add, "+");
   row.fails = {{[]() -> Tensors {
                   return {zeros({2, 3}) + zeros({4})};
                 },
@@ -75,8 +97,6 @@ Row add_row() {
 
 Row sub_row() {
   Row row = binary_row("sub", sub, sub_);
-  add_numbers(row, sub, "-");
-  row.samples.push_back({{normal({3, 4})}, number_first(sub, 1), "1 - x0"});
   row.fails = {
       {[]() -> Tensors { return {zeros({2}, boolean) - zeros({2}, boolean)}; }, "logical_xor"}};
   return row;
@@ -84,7 +104,6 @@ Row sub_row() {
 
 Row mul_row() {
   Row row = binary_row("mul", mul, mul_);
-  add_numbers(row, mul, "*");
   row.fails = {{[]() -> Tensors { return {mul_(zeros({2, 2}), zeros({3}))}; }, "mul_: "}};
   return row;
 }
@@ -92,8 +111,6 @@ Row mul_row() {
 Row div_row() {
   Row row = binary_row("div", div, div_);
   row.dtypes = {f32, f64, f16, bf16, i64, i32};
-  row.samples.push_back({{normal({3, 4})}, with_number(div, 3), "x0 / 3"});
-  row.samples.push_back({{normal({3, 4})}, number_first(div, 3), "3 / x0"});
   row.fails = {{[]() -> Tensors { return {div_(zeros({2}, i64), 2)}; }, "the result is f32"}};
   return row;
 }
@@ -141,7 +158,13 @@ Rows arithmetic_rows() {
           div_row(),
           pow_row(),
           extreme_row("maximum", maximum),
-          extreme_row("minimum", minimum)};
+          extreme_row("minimum", minimum),
+          number_row("add", "+", add, add_),
+          number_row("sub", "-", sub, sub_),
+          number_row("mul", "*", mul, mul_),
+          number_row("div", "/", div, div_),
+          number_first_row("sub", "-", sub),
+          number_first_row("div", "/", div)};
 }
 
 }  // namespace tg::test

@@ -79,7 +79,7 @@ Row sum_to_row() {
                  sample({2, 3}, {2, 3}, "x0 * 1"), sample({3, 4}, {4}, "x0.sum_to_size(4)"),
                  sample({3, 4}, {}, "x0.sum()"), sample({0, 4}, {1, 4}, "x0.sum_to_size(1, 4)")};
   row.large = [=] { return sample({330, 300}, {300}, "x0.sum_to_size(300)"); };
-  row.fails = {{[]() -> Tensors { return {sum_to(zeros({2, 3}), {4})}; }, "does not broadcast"}};
+  row.fails = {{[]() -> Tensors { return {sum_to(zeros({2, 3}), {4})}; }, "broadcast"}};
   return row;
 }
 
@@ -165,6 +165,7 @@ Row place_row(const std::string& name, bool largest) {
           "torch." + name + "(x0, " + std::to_string(dim) +
               (keepdim ? ", keepdim=True)" : ", keepdim=False)"));
   row.fails = {{[]() -> Tensors { return {argmin(zeros({0}))}; }, "argmin: an empty range"}};
+  row.opt_outs = {{Part::gradient, "positions have no derivative"}};
   return row;
 }
 
@@ -240,11 +241,11 @@ Row norm_row() {
     std::string torch = std::string("torch.linalg.vector_norm(x0, float('") + p + "')";
     push(
         row, normal({3, 4}), [=](const Tensors& x) -> Tensors { return {norm(x[0], order)}; },
-        torch + ")");
+        torch + ")", order != 0);
     push(
         row, normal({3, 4}),
         [=](const Tensors& x) -> Tensors { return {norm(x[0], order, {0}, true)}; },
-        torch + ", dim=0, keepdim=True)");
+        torch + ", dim=0, keepdim=True)", order != 0);  // flat: no second derivative
   }
   push(
       row, normal({}), [](const Tensors& x) -> Tensors { return {norm(x[0])}; },
@@ -266,6 +267,7 @@ Row truth_row(const std::string& name, Tensor (*op)(const Tensor&)) {
                  {{values({3}, {0, kNan, 0})}, call, torch, false},
                  {{normal({0})}, call, torch},
                  {{booleans({5})}, call, torch}};
+  row.opt_outs = {{Part::gradient, "truth values have no derivative"}};
   return row;
 }
 

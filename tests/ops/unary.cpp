@@ -48,14 +48,32 @@ Row clamp_row() {
   Row row = unary_row(
       "clamp", [](const Tensors& x) -> Tensors { return {clamp(x[0], -0.5, 1)}; },
       "torch.clamp(x0, -0.5, 1)", o);
-  row.samples.push_back({{normal({3, 4})},
-                         [](const Tensors& x) -> Tensors { return {clamp(x[0], 1)}; },
-                         "torch.clamp(x0, min=1)"});
-  row.samples.push_back({{normal({3, 4})},
-                         [](const Tensors& x) -> Tensors { return {clamp(x[0], 2, 1)}; },
-                         "torch.clamp(x0, 2, 1)"});
   row.inplace = [](const Tensors& x) -> Tensors { return {clamp_(x[0], -0.5, 1)}; };
   row.fails = {{[]() -> Tensors { return {clamp(ones({2}), NAN, 1)}; }, "a bound is NaN"}};
+  return row;
+}
+
+// One bound, and bounds that are crossed.
+Row clamp_bounds_row() {
+  Row row{.name = "clamp.bounds"};
+  row.dtypes = kWithIntegers;
+  row.samples = {{{normal({3, 4})},
+                  [](const Tensors& x) -> Tensors { return {clamp(x[0], 1)}; },
+                  "torch.clamp(x0, min=1)"},
+                 {{normal({3, 4})},
+                  [](const Tensors& x) -> Tensors { return {clamp(x[0], -INFINITY, 1)}; },
+                  "torch.clamp(x0, max=1)"},
+                 {{normal({3, 4})},
+                  [](const Tensors& x) -> Tensors { return {clamp(x[0], 2, 1)}; },
+                  "torch.clamp(x0, 2, 1)"},
+                 {{normal({0})},
+                  [](const Tensors& x) -> Tensors { return {clamp(x[0], 0, 1)}; },
+                  "torch.clamp(x0, 0, 1)"}};
+  return row;
+}
+
+Row flat(Row row) {
+  row.opt_outs = {{Part::second_derivative, "the derivative is 0 everywhere and not recorded"}};
   return row;
 }
 
@@ -65,14 +83,14 @@ std::vector<Row> activation_rows() {
   const Call gelu_erf = [](const Tensors& x) -> Tensors { return {gelu(x[0])}; };
   const Call gelu_tanh = [](const Tensors& x) -> Tensors { return {gelu(x[0], Gelu::tanh)}; };
   Options no_kink;
-  no_kink.ends = {kInf, kNan, 30, -30, 0};
+  no_kink.ends = {kNan, 30, -30, 0};  // PyTorch's derivative at infinity is NaN
+
   Row gelu_row = unary_row("gelu", gelu_erf, "F.gelu(x0 * 1.0)", no_kink);
   for (const Sample& s : std::vector<Sample>(gelu_row.samples)) {
     Sample tanh_form = s;
     tanh_form.call = gelu_tanh;
     tanh_form.torch = "F.gelu(x0 * 1.0, approximate='tanh')";
-    // PyTorch's own derivative of this form is NaN at infinity.
-    if (s.smooth) gelu_row.samples.push_back(tanh_form);
+    gelu_row.samples.push_back(tanh_form);
   }
   return {unary_row("relu", [](const Tensors& x) -> Tensors { return {relu(x[0])}; },
                     "torch.relu(x0)", {.inplace = relu_}),
@@ -100,7 +118,7 @@ Rows unary_rows() {
       unary_row(
           "abs", [](const Tensors& x) -> Tensors { return {abs(x[0])}; }, "torch.abs(x0)",
           away_from_0),
-      unary_row("sign", sign, away_from_0),
+      flat(unary_row("sign", sign, away_from_0)),
       unary_row("square", square),
       unary_row("reciprocal", reciprocal),
       unary_row("exp", [](const Tensors& x) -> Tensors { return {exp(x[0])}; }, "torch.exp(x0)",
@@ -123,14 +141,15 @@ Rows unary_rows() {
                 {.inplace = tanh_}),
       unary_row(
           "erf", [](const Tensors& x) -> Tensors { return {erf(x[0])}; }, "torch.erf(x0)"),
-      unary_row(
-          "floor", [](const Tensors& x) -> Tensors { return {floor(x[0])}; }, "torch.floor(x0)"),
-      unary_row(
-          "ceil", [](const Tensors& x) -> Tensors { return {ceil(x[0])}; }, "torch.ceil(x0)"),
-      unary_row("round", [](const Tensors& x) -> Tensors { return {round(x[0])}; },
-                "torch.round(x0)", {.ends = {0.5, 1.5, 2.5, -0.5, -1.5, kInf, kNan}}),
+      flat(unary_row(
+          "floor", [](const Tensors& x) -> Tensors { return {floor(x[0])}; }, "torch.floor(x0)")),
+      flat(unary_row(
+          "ceil", [](const Tensors& x) -> Tensors { return {ceil(x[0])}; }, "torch.ceil(x0)")),
+      flat(unary_row("round", [](const Tensors& x) -> Tensors { return {round(x[0])}; },
+                     "torch.round(x0)", {.ends = {0.5, 1.5, 2.5, -0.5, -1.5, kInf, kNan}})),
       unary_row("sigmoid", sigmoid, {.inplace = sigmoid_}),
-      clamp_row()};
+      clamp_row(),
+      clamp_bounds_row()};
   for (Row& row : activation_rows()) rows.push_back(row);
   return rows;
 }

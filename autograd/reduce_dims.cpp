@@ -1,4 +1,4 @@
-#include "tapegrad/autograd/ops/reduce_dims.h"
+#include "tapegrad/autograd/reduce_dims.h"
 
 #include "tapegrad/autograd/ops/comparison.h"
 #include "tapegrad/autograd/ops/creation.h"

@@ -1,4 +1,4 @@
-#include "tapegrad/autograd/ops/elementwise.h"
+#include "tapegrad/autograd/elementwise.h"
 
 #include "tapegrad/autograd/ops/creation.h"
 
