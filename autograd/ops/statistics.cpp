@@ -7,6 +7,7 @@
 #include "tapegrad/autograd/ops/creation.h"
 #include "tapegrad/autograd/ops/joining.h"
 #include "tapegrad/autograd/ops/reduction.h"
+#include "tapegrad/autograd/ops/softmax.h"
 #include "tapegrad/autograd/ops/unary.h"
 #include "tapegrad/autograd/ops/views.h"
 #include "tapegrad/autograd/reduce_dims.h"
@@ -80,7 +81,8 @@ Tensor std(const Tensor& input, const std::vector<int64_t>& dims, int64_t correc
       });
 }
 
-// y = log(sum(e^x)) = m + log(sum(e^(x - m))), m = max(x)    dx = dy * e^(x - y)
+// y = log(sum(e^x)) = m + log(sum(e^(x - m))), m = max(x)    dx = dy * softmax(x)
+// (not e^(x - y): a large y has lost the digits that count)
 Tensor logsumexp(const Tensor& input, int64_t dim, bool keepdim) {
   Op op("logsumexp", Cast::f32);
   Tensor x = float_input(op, input);
@@ -100,10 +102,10 @@ Tensor logsumexp(const Tensor& input, int64_t dim, bool keepdim) {
   }
   y = r.shaped(y, keepdim);
   return op.record(
-      y, {x}, [r, x = Saved::input(x), y = Saved::output(y)](const Tensor& dy, Needs) -> Grads {
-        Tensor s = y.get();
-        s = where(eq(s, -INFINITY), 0, s);  // e^(-inf - 0) = 0
-        return {r.kept(dy) * exp(x.get() - r.kept(s))};
+      y, {x},
+      [r, dim, x = Saved::input(x), y = Saved::output(y)](const Tensor& dy, Needs) -> Grads {
+        Tensor none = eq(r.kept(y.get()), -INFINITY);
+        return {r.kept(dy) * where(none, 0, softmax(x.get(), dim))};
       });
 }
 

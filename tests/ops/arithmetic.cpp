@@ -124,11 +124,14 @@ Row pow_row() {
                          call(pow),
                          "torch.pow(x0, x1)",
                          false});
-  for (double p : {0.0, 1.0, 2.0, 3.0, 4.0, 5.0})
+  row.samples.push_back(
+      {{values({4}, {0.5, 1, 1.5, 2})}, with_number(pow, -3.0), "torch.pow(x0, -3.0)"});
+  row.samples.push_back({{normal({3, 4})}, with_number(pow, 0), "torch.pow(x0, 0)", false});
+  for (double p : {1.0, 2.0, 3.0, 4.0, 5.0})
     row.samples.push_back({{normal({3, 4})},
                            with_number(pow, int64_t(p)),
                            "torch.pow(x0, " + std::to_string(int(p)) + ")"});
-  for (const char* p : {"0.5", "-0.5", "2.5", "-1.0", "-3.0"})
+  for (const char* p : {"0.5", "-0.5", "2.5", "-1.0"})
     row.samples.push_back({{positive({3, 4})},
                            with_number(pow, std::stod(p)),
                            std::string("torch.pow(x0, ") + p + ")"});
