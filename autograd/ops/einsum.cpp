@@ -224,10 +224,11 @@ Tensor einsum(const std::string& text, const std::vector<Tensor>& operands) {
     const std::string& term = equation.operands[i];
     const int64_t letters = count_letters(term), under = x.dim() - letters;
     const bool has_ellipsis = term.find("...") != std::string::npos;
+    Labels labels = parse(text, term, under);
     check<ShapeError>(has_ellipsis ? under >= 0 : under == 0,
                       "\"" + term + "\" in \"" + text + "\" does not fit an operand of shape",
                       x.shape());
-    factors.push_back({x, parse(text, term, under)});
+    factors.push_back({x, std::move(labels)});
     hidden = std::max(hidden, under);
   }
   const Labels result =

@@ -82,3 +82,13 @@ TEST_CASE("what the result's memory held before does not matter", "[NUM-13]") {
   CHECK(addmm(nan, a, b, 0).to_vector<double>() == std::vector<double>{19, 22, 43, 50});
   CHECK(addmm(nan, a, b, 0, 2).to_vector<double>() == std::vector<double>{38, 44, 86, 100});
 }
+
+TEST_CASE("infinities and NaN pass through a product", "[matmul]") {
+  // inf * 1 - 1, inf * 0 + 2, 0 * 1 - NaN, 0 * 0 + NaN: a zero does not hide what it multiplies.
+  const Tensor a = tensor({{INFINITY, 1}, {0, NAN}}), b = tensor({{1, 0}, {-1, 2}});
+  for (DType dtype : {f32, f64, f16, bf16}) {
+    const std::vector<double> c = matmul(a.to(dtype), b.to(dtype)).to_vector<double>();
+    CHECK(std::isinf(c[0]));
+    for (int i = 1; i < 4; ++i) CHECK(std::isnan(c[i]));
+  }
+}

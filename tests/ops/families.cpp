@@ -17,6 +17,7 @@ const std::vector<Family>& families() {
       {"conv", conv_rows()},
       {"pooling", pooling_rows()},
       {"batch_norm", batch_norm_rows()},
+      {"matmul", matmul_rows()},
   };
   return all;
 }

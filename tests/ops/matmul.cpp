@@ -1,12 +1,9 @@
-#include <cmath>
-
 #include "ops/table.h"
 
 namespace tg::test {
 namespace {
 
 const std::vector<DType> kDTypes = {f32, f64, f16, bf16, i64};
-constexpr double kNan = NAN, kInf = INFINITY;
 
 Call call(Tensor (*op)(const Tensor&, const Tensor&)) {
   return [op](const Tensors& x) -> Tensors { return {op(x[0], x[1])}; };
@@ -30,10 +27,9 @@ Row matmul_row() {
       sample({3, 0}, {0, 2}),  // an empty sum is 0
       sample({0, 3, 4}, {4, 2}), sample({2, 0, 4}, {2, 4, 3}),
       sample({9, 35}, {35, 18})};
-  row.samples.push_back({{values({2, 2}, {kInf, 1, 0, kNan}), values({2, 2}, {1, 0, -1, 2})},
+  row.samples.push_back({{values({2, 2}, {32768, 1, 0, -512}), values({2, 2}, {1, 0, -1024, 2})},
                          call(matmul),
-                         "torch.matmul(x0, x1)",
-                         false});
+                         "torch.matmul(x0, x1)"});
   row.fails = {
       {[]() -> Tensors {
          return {matmul(zeros({2, 3}), zeros({4, 5}))};
