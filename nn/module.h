@@ -7,7 +7,8 @@
 //     Tensor forward(const Tensor& x) { return fc(flatten(max_pool2d(relu(conv(x)), 2), 1)); }
 //   };
 //
-// The line stands in the public part. It gives the module its call operator, and every function
+// The line stands in the public part of a struct at namespace level (a class inside of a function
+// cannot have templates). It gives the module its call operator, and every function
 // of Module its members: names are those of the members, joined by dots, numbers inside of
 // containers ("blocks.3.fc.weight"), which makes them PyTorch's.
 #pragma once
