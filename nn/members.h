@@ -48,6 +48,10 @@ namespace detail {
 template <class>
 inline constexpr bool kNever = false;
 
+// Cuts the next name off "conv, fc"; and "blocks", 3 -> "blocks.3".
+std::string next_name(const char*& list);
+std::string numbered(const std::string& name, int i);
+
 // One member: a parameter, a buffer, a module, or a container of them ("blocks.0", "blocks.1").
 template <class T>
 void visit_member(MemberVisitor& v, const std::string& name, T& member) {
@@ -61,10 +65,10 @@ void visit_member(MemberVisitor& v, const std::string& name, T& member) {
     if (member) v.module(name, member.module());
   } else if constexpr (requires { member.begin(); }) {  // std::vector, std::array
     int i = 0;
-    for (auto& m : member) visit_member(v, name + "." + std::to_string(i++), m);
+    for (auto& m : member) visit_member(v, numbered(name, i++), m);
   } else if constexpr (std::is_array_v<T>) {
     int i = 0;
-    for (auto& m : member) visit_member(v, name + "." + std::to_string(i++), m);
+    for (auto& m : member) visit_member(v, numbered(name, i++), m);
   } else if constexpr (requires { *member; }) {  // std::unique_ptr, std::optional
     if (member) visit_member(v, name, *member);
   } else {
@@ -72,14 +76,6 @@ void visit_member(MemberVisitor& v, const std::string& name, T& member) {
                   "TG_MODULE names modules, nn::Parameter and nn::Buffer, or vectors, arrays, "
                   "unique_ptr and optional of them; a plain Tensor is one or the other");
   }
-}
-
-// Cuts the next name off "conv, fc".
-inline std::string next_name(const char*& list) {
-  while (*list == ' ' || *list == ',') ++list;
-  const char* begin = list;
-  while (*list != 0 && *list != ',' && *list != ' ') ++list;
-  return {begin, list};
 }
 
 template <class... Members>

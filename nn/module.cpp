@@ -78,6 +78,21 @@ bool scope_child_name(const void* parent, const void* child, std::string& name) 
 detail::ModuleScope::ModuleScope(const Module& module)
     : Scope(static_cast<const void*>(&module), &scope_type_name, &scope_child_name) {}
 
+void detail::collect(std::vector<Tensor>& out, const Tensor& argument) { out.push_back(argument); }
+void detail::collect(std::vector<Tensor>& out, const std::vector<Tensor>& argument) {
+  out.insert(out.end(), argument.begin(), argument.end());
+}
+
+std::string detail::next_name(const char*& list) {
+  while (*list == ' ' || *list == ',') ++list;
+  const char* begin = list;
+  while (*list != 0 && *list != ',' && *list != ' ') ++list;
+  return {begin, list};
+}
+std::string detail::numbered(const std::string& name, int i) {
+  return name + "." + std::to_string(i);
+}
+
 Module::~Module() = default;
 std::string Module::type_name() const { return short_type_name(typeid(*this).name()); }
 int64_t Module::flops(const std::vector<Tensor>&, const Tensor&) const { return 0; }
@@ -198,20 +213,6 @@ EvalGuard::~EvalGuard() {
 }
 
 // ---- Hooks ----
-
-struct Module::Hooks {
-  struct Pre {
-    uint64_t id;
-    ForwardPreHook fn;
-  };
-  struct Post {
-    uint64_t id;
-    ForwardHook fn;
-  };
-  std::vector<Pre> before;
-  std::vector<Post> after;
-  uint64_t next_id = 1;
-};
 
 Module::Hooks& Module::need_hooks() {
   if (!hooks_) hooks_ = std::make_shared<Hooks>();

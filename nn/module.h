@@ -81,7 +81,7 @@ class Module {
   // Hooks run at m(x), not at m.forward(x). Handles stay valid when the module moves or dies.
   HookHandle register_forward_pre_hook(ForwardPreHook hook);
   HookHandle register_forward_hook(ForwardHook hook);
-  bool has_hooks() const { return hooks_ != nullptr; }
+  bool has_hooks() const { return hooks_ && !(hooks_->before.empty() && hooks_->after.empty()); }
 
   // "Linear": the type without its namespace.
   std::string type_name() const;
@@ -101,7 +101,17 @@ class Module {
 
  private:
   friend void copy_modes(const Module& from, Module& to);  // nn/clone.cpp
-  struct Hooks;
+  template <class F>
+  struct Hook {
+    uint64_t id;
+    F fn;
+  };
+  // Handles keep a weak reference.
+  struct Hooks {
+    std::vector<Hook<ForwardPreHook>> before;
+    std::vector<Hook<ForwardHook>> after;
+    uint64_t next_id = 1;
+  };
   Hooks& need_hooks();
   std::shared_ptr<Hooks> hooks_;
 };
@@ -127,12 +137,13 @@ class ModuleScope : public Scope {
   explicit ModuleScope(const Module& module);
 };
 
+// The arguments that are tensors, for hooks.
+void collect(std::vector<Tensor>& out, const Tensor& argument);
+void collect(std::vector<Tensor>& out, const std::vector<Tensor>& argument);
 template <class T>
-void collect_tensors(std::vector<Tensor>& out, const T& argument) {
-  if constexpr (std::derived_from<T, Tensor>)
-    out.push_back(argument);
-  else if constexpr (std::is_same_v<T, std::vector<Tensor>>)
-    out.insert(out.end(), argument.begin(), argument.end());
+void collect_if_tensor(std::vector<Tensor>& out, const T& argument) {
+  if constexpr (std::derived_from<T, Tensor> || std::is_same_v<T, std::vector<Tensor>>)
+    collect(out, argument);
 }
 
 template <class M, class... Args>
@@ -142,7 +153,7 @@ decltype(auto) call(M& module, Args&&... args) {
   if (!module.has_hooks()) [[likely]]
     return module.forward(std::forward<Args>(args)...);
   std::vector<Tensor> inputs;
-  (collect_tensors<std::remove_cvref_t<Args>>(inputs, args), ...);
+  (collect_if_tensor<std::remove_cvref_t<Args>>(inputs, args), ...);
   module.run_pre_hooks(inputs);
   if constexpr (std::is_same_v<Result, Tensor>) {
     return module.run_hooks(inputs, module.forward(std::forward<Args>(args)...));

@@ -56,7 +56,17 @@ void AdamBase<Options>::visit_settings(size_t group, SettingVisitor& v) {
   v.flag("maximize", o.maximize);
 }
 
+template class GroupedOptimizer<AdamOptions>;
+template class GroupedOptimizer<AdamWOptions>;
 template class AdamBase<AdamOptions>;
 template class AdamBase<AdamWOptions>;
+
+Adam::Adam(Parameters parameters, AdamOptions options) {
+  add_group(std::move(parameters), options);
+}
+
+AdamW::AdamW(Parameters parameters, AdamWOptions options) {
+  add_group(std::move(parameters), options);
+}
 
 }  // namespace tg::optim

@@ -37,21 +37,19 @@ class AdamBase : public GroupedOptimizer<Options> {
   void visit_settings(size_t group, SettingVisitor& visitor) override;
 };
 
+extern template class GroupedOptimizer<AdamOptions>;
+extern template class GroupedOptimizer<AdamWOptions>;
+extern template class AdamBase<AdamOptions>;
+extern template class AdamBase<AdamWOptions>;
+
 class Adam final : public AdamBase<AdamOptions> {
  public:
-  explicit Adam(Parameters parameters, AdamOptions options = {}) {
-    add_group(std::move(parameters), options);
-  }
+  explicit Adam(Parameters parameters, AdamOptions options = {});
 };
 
 class AdamW final : public AdamBase<AdamWOptions> {
  public:
-  explicit AdamW(Parameters parameters, AdamWOptions options = {}) {
-    add_group(std::move(parameters), options);
-  }
+  explicit AdamW(Parameters parameters, AdamWOptions options = {});
 };
-
-extern template class AdamBase<AdamOptions>;
-extern template class AdamBase<AdamWOptions>;
 
 }  // namespace tg::optim

@@ -57,11 +57,15 @@ void Optimizer::zero_grad(bool set_to_none) {
     }
 }
 
-std::vector<Tensor> Optimizer::parameters(size_t group) const {
-  check<IndexError>(group < groups_.size(), name(), "has no parameter group", group, "among",
+size_t Optimizer::checked_group(size_t i) const {
+  check<IndexError>(i < groups_.size(), name(), "has no parameter group", i, "among",
                     groups_.size());
+  return i;
+}
+
+std::vector<Tensor> Optimizer::parameters(size_t group) const {
   std::vector<Tensor> list;
-  for (const Slot& slot : groups_[group].slots) list.push_back(slot.parameter);
+  for (const Slot& slot : groups_[checked_group(group)].slots) list.push_back(slot.parameter);
   return list;
 }
 
@@ -190,9 +194,11 @@ class Optimizer::Loader {
       if (!options_.allow_new) differences_.push_back(slot.name + " is not in the state");
       return;
     }
-    if (*saved != shape_text(slot.parameter))
+    if (*saved != shape_text(slot.parameter)) {
       differences_.push_back(slot.name + " is " + shape_text(slot.parameter) + " here and " +
                              *saved + " in the state");
+      return;
+    }
     state_.integer("steps." + slot.name);
     const std::string* of = value("group_of." + slot.name);
     if (!of || *of != std::to_string(group))

@@ -46,7 +46,7 @@ class Optimizer {
   virtual const char* name() const = 0;  // "AdamW"
   virtual double& lr(size_t group) = 0;
   // The rate a schedule starts from: lr at the time the group was made, or as loaded.
-  double initial_lr(size_t group) const { return groups_.at(group).initial_lr; }
+  double initial_lr(size_t group) const { return groups_[checked_group(group)].initial_lr; }
 
   // The tensors share the optimizer's memory.
   State state_dict() const;
@@ -71,6 +71,7 @@ class Optimizer {
   };
 
   Optimizer() = default;
+  size_t checked_group(size_t i) const;  // IndexError unless there is one
   // ValueError for no parameters, a tensor or a name that is already in this optimizer, or a
   // tensor that is no leaf of float type with dense memory.
   Group& add_slots(Parameters parameters, double lr);
@@ -95,11 +96,7 @@ class Optimizer {
 template <class Options>
 class GroupedOptimizer : public Optimizer {
  public:
-  Options& group(size_t i) {
-    check<IndexError>(i < settings_.size(), name(), "has no parameter group", i, "among",
-                      settings_.size());
-    return settings_[i];
-  }
+  Options& group(size_t i) { return settings_[checked_group(i)]; }
   void add_group(Parameters parameters, Options options) {
     check_options(options);
     add_slots(std::move(parameters), options.lr);

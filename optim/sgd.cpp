@@ -4,6 +4,8 @@
 
 namespace tg::optim {
 
+template class GroupedOptimizer<SGDOptions>;
+
 SGD::SGD(Parameters parameters, SGDOptions options) { add_group(std::move(parameters), options); }
 
 void SGD::check_options(const SGDOptions& o) const {

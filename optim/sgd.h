@@ -13,6 +13,8 @@ struct SGDOptions {
   bool maximize = false;
 };
 
+extern template class GroupedOptimizer<SGDOptions>;
+
 // g = gradient + weight_decay p;  b = g in the first step, then momentum b + (1 - dampening) g;
 // p -= lr b, or lr (g + momentum b) with nesterov (kernels/optim.h). PyTorch's formula and
 // defaults. ValueError for settings outside of their range.
