@@ -67,7 +67,8 @@ class QueryBlock {
       : sizes_(sizes),
         o_(o),
         packed_(kQueries * sizes.width),
-        scores_(std::min(kKeys, sizes.keys) * kQueries) {}
+        packed_k_(std::min(kKeys, sizes.keys), sizes.width),
+        scores_(std::min(kKeys, sizes.keys) * kRow) {}
 
   // Rows [first, first + kQueries) of y and log_sums.
   void run(int64_t head, int64_t first, Matrix<const T> q, Matrix<const T> k, Matrix<const T> v,
@@ -91,24 +92,24 @@ class QueryBlock {
   // The unnormalised weights [keys][kQueries] of one block of keys.
   void weights(const Matrix<const T>& k, int64_t key, int64_t keys, const Mask<T>& hidden,
                const WeightDropout<T>& dropout) {
+    packed_k_.pack({k.at(key), k.row}, keys);
     for (int64_t i = 0, p = 0; i < count_; i += kPanel<T>, ++p) {
       const int64_t queries = std::min(kPanel<T>, count_ - i), query = first_ + i;
       const int64_t seen = visible_keys(o_.causal, query + queries - 1, key, keys);
       T* panel = scores_.data() + i;
-      block_product<T>(seen, kPanel<T>, sizes_.width, {k.at(key), k.row, 1},
-                       {packed_.data() + i * sizes_.width, kPanel<T>}, {panel, kQueries}, false);
-      hidden.add_to(panel, kQueries, query, queries, key, seen);
-      if (o_.causal) hide_later_keys(panel, kQueries, query, key, seen);
-      softmax_panel(panel, kQueries, seen, running_[p]);
+      packed_k_.times(seen, packed_.data() + i * sizes_.width, kPanel<T>, {panel, kRow});
+      hidden.add_to(panel, kRow, query, queries, key, seen);
+      if (o_.causal) hide_later_keys(panel, kRow, query, key, seen);
+      softmax_panel(panel, kRow, seen, running_[p]);
       if (dropout.active()) {
         for (int64_t s = 0; s < seen; ++s) {
           alignas(64) T factor[kPanel<T>];
           dropout.factors(query, key + s, factor);
-          T* w = panel + s * kQueries;
+          T* w = panel + s * kRow;
           for (int64_t t = 0; t < kPanel<T>; ++t) w[t] = factor[t] == 0 ? T(0) : w[t] * factor[t];
         }
       }
-      for (int64_t s = seen; s < keys; ++s) std::fill_n(panel + s * kQueries, kPanel<T>, T(0));
+      for (int64_t s = seen; s < keys; ++s) std::fill_n(panel + s * kRow, kPanel<T>, T(0));
     }
   }
 
@@ -125,7 +126,7 @@ class QueryBlock {
       const int64_t rows = std::min(kRows, count_ - i);
       const int64_t depth = visible_keys(o_.causal, first_ + i + rows - 1, key, keys);
       if (depth == 0 && key > 0) continue;
-      block_product<T>(rows, sizes_.value_width, depth, {scores_.data() + i, 1, kQueries},
+      block_product<T>(rows, sizes_.value_width, depth, {scores_.data() + i, 1, kRow},
                        {v.at(key), v.row}, {y.at(i), y.row}, key > 0);
     }
   }
@@ -151,10 +152,13 @@ class QueryBlock {
         static_cast<const T*>(row));
   }
 
+  static constexpr int64_t kRow = score_row<T>(kQueries);
   const Sizes& sizes_;
   const Attention& o_;
   int64_t first_ = 0, count_ = 0;
-  Scratch<T> packed_, scores_;
+  Scratch<T> packed_;
+  PackedRows<T> packed_k_;
+  Scratch<T> scores_;
   std::array<Running<T>, size_t(kQueries / kPanel<T>)> running_;
 };
 

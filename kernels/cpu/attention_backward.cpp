@@ -40,8 +40,10 @@ class HeadBackward {
         o_(o),
         packed_q_(kQueries * sizes.width),
         packed_dy_(kQueries * sizes.value_width),
-        weights_(kKeys * kQueries),
-        gradients_(kKeys * kQueries) {}
+        packed_k_(kKeys, sizes.width),
+        packed_v_(kKeys, sizes.value_width),
+        weights_(kKeys * kRow),
+        gradients_(kKeys * kRow) {}
 
   // The part of the gradients that lies in the given queries (dq) and keys (dk, dv), both cut at
   // multiples of the blocks.
@@ -59,7 +61,9 @@ class HeadBackward {
       prepare(x);
       for (int64_t key = keys.begin; key < seen; key += kKeys) {
         const int64_t n = std::min(kKeys, seen - key);
-        for (int64_t i = 0; i < count_; i += kPanel<T>) panel(x, i, key, n, hidden, dropout);
+        packed_k_.pack({x.k.at(key), x.k.row}, n);
+        packed_v_.pack({x.v.at(key), x.v.row}, n);
+        for (int64_t i = 0; i < count_; i += kPanel<T>) panel(i, key, n, hidden, dropout);
         add_to_keys(x, key, n);
         add_to_queries(x, key, n);
       }
@@ -84,18 +88,15 @@ class HeadBackward {
   }
 
   // d(p) into weights_, scale ds into gradients_, for the panel that begins at query first_ + i.
-  void panel(const HeadOperands<T>& x, int64_t i, int64_t key, int64_t keys, const Mask<T>& hidden,
+  void panel(int64_t i, int64_t key, int64_t keys, const Mask<T>& hidden,
              const WeightDropout<T>& dropout) {
     const int64_t queries = std::min(kPanel<T>, count_ - i), query = first_ + i;
     const int64_t seen = visible_keys(o_.causal, query + queries - 1, key, keys);
     T *weight = weights_.data() + i, *gradient = gradients_.data() + i;
-    block_product<T>(seen, kPanel<T>, sizes_.width, {x.k.at(key), x.k.row, 1},
-                     {packed_q_.data() + i * sizes_.width, kPanel<T>}, {weight, kQueries}, false);
-    block_product<T>(seen, kPanel<T>, sizes_.value_width, {x.v.at(key), x.v.row, 1},
-                     {packed_dy_.data() + i * sizes_.value_width, kPanel<T>}, {gradient, kQueries},
-                     false);
-    hidden.add_to(weight, kQueries, query, queries, key, seen);
-    if (o_.causal) hide_later_keys(weight, kQueries, query, key, seen);
+    packed_k_.times(seen, packed_q_.data() + i * sizes_.width, kPanel<T>, {weight, kRow});
+    packed_v_.times(seen, packed_dy_.data() + i * sizes_.value_width, kPanel<T>, {gradient, kRow});
+    hidden.add_to(weight, kRow, query, queries, key, seen);
+    if (o_.causal) hide_later_keys(weight, kRow, query, key, seen);
     if (dropout.active()) {
       for (int64_t s = 0; s < seen; ++s) {
         dropout.factors(query, key + s, factors_);
@@ -105,8 +106,8 @@ class HeadBackward {
       for (int64_t s = 0; s < seen; ++s) derivative<false>(i, s);
     }
     for (int64_t s = seen; s < keys; ++s) {
-      std::fill_n(weight + s * kQueries, kPanel<T>, T(0));
-      std::fill_n(gradient + s * kQueries, kPanel<T>, T(0));
+      std::fill_n(weight + s * kRow, kPanel<T>, T(0));
+      std::fill_n(gradient + s * kRow, kPanel<T>, T(0));
     }
   }
 
@@ -115,8 +116,8 @@ class HeadBackward {
   void derivative(int64_t i, int64_t s) {
     const Packet<T> zero = packet::set(T(0)), scale = packet::set(T(o_.scale));
     for (int64_t x = 0; x < kPanel<T>; x += kLanes<T>) {
-      T* weight = weights_.data() + s * kQueries + i + x;
-      T* gradient = gradients_.data() + s * kQueries + i + x;
+      T* weight = weights_.data() + s * kRow + i + x;
+      T* gradient = gradients_.data() + s * kRow + i + x;
       const Packet<T> p =
           packet::exp<T>(packet::psub(packet::load(weight), packet::load(log_sums_ + i + x)));
       Packet<T> kept = p, dp = packet::load(gradient);
@@ -140,13 +141,13 @@ class HeadBackward {
     for (int64_t s = 0; s < keys; s += kRows) {
       const int64_t rows = std::min(kRows, keys - s);
       const int64_t from = o_.causal ? std::max<int64_t>(0, key + s - first_) : 0;
-      const int64_t depth = count_ - from, at = s * kQueries + from;
+      const int64_t depth = count_ - from, at = s * kRow + from;
       if (x.dv.data) {
-        block_product<T>(rows, sizes_.value_width, depth, {weights_.data() + at, kQueries, 1},
+        block_product<T>(rows, sizes_.value_width, depth, {weights_.data() + at, kRow, 1},
                          {x.dy.at(first_ + from), x.dy.row}, {x.dv.at(key + s), x.dv.row}, true);
       }
       if (x.dk.data) {
-        block_product<T>(rows, sizes_.width, depth, {gradients_.data() + at, kQueries, 1},
+        block_product<T>(rows, sizes_.width, depth, {gradients_.data() + at, kRow, 1},
                          {x.q.at(first_ + from), x.q.row}, {x.dk.at(key + s), x.dk.row}, true);
       }
     }
@@ -160,15 +161,18 @@ class HeadBackward {
       const int64_t rows = std::min(kRows, count_ - i);
       const int64_t depth = visible_keys(o_.causal, first_ + i + rows - 1, key, keys);
       if (depth == 0) continue;
-      block_product<T>(rows, sizes_.width, depth, {gradients_.data() + i, 1, kQueries},
+      block_product<T>(rows, sizes_.width, depth, {gradients_.data() + i, 1, kRow},
                        {x.k.at(key), x.k.row}, {x.dq.at(first_ + i), x.dq.row}, true);
     }
   }
 
+  static constexpr int64_t kRow = score_row<T>(kQueries);
   const Sizes& sizes_;
   const Attention& o_;
   int64_t first_ = 0, count_ = 0;
-  Scratch<T> packed_q_, packed_dy_, weights_, gradients_;
+  Scratch<T> packed_q_, packed_dy_;
+  PackedRows<T> packed_k_, packed_v_;
+  Scratch<T> weights_, gradients_;
   alignas(64) T dots_[kQueries];
   alignas(64) T log_sums_[kQueries];
   alignas(64) T factors_[kPanel<T>];

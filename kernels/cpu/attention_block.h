@@ -15,6 +15,7 @@
 #include "tapegrad/kernels/cpu/gemm/micro_kernel.h"
 #include "tapegrad/kernels/cpu/gemm/pack.h"
 #include "tapegrad/kernels/cpu/row_math.h"
+#include "tapegrad/kernels/cpu/scratch.h"
 
 namespace tg::kernels::attention_detail {
 
@@ -93,11 +94,66 @@ void block_product(int64_t rows, int64_t columns, int64_t depth, const Left<T>& 
   }
 }
 
+// Rows of k or v as the micro-kernel reads them best: tiles of kTileRows rows, each of them in
+// pieces of kBlock values. Heads that come out of one big product lie far apart row by row; here
+// they are read once and stay near.
+template <class T>
+class PackedRows {
+ public:
+  PackedRows(int64_t most_rows, int64_t width)
+      : width_(width),
+        pieces_(std::max<int64_t>(1, (width + gemm::kBlock - 1) / gemm::kBlock)),
+        memory_((most_rows + kRows) * pieces_ * gemm::kBlock) {}
+
+  void pack(const Matrix<const T>& x, int64_t rows) {
+    rows_ = rows;
+    for (int64_t i = 0; i < rows; i += kRows) {
+      gemm::pack_a_rows(x.at(i), x.row, static_cast<int>(std::min(kRows, rows - i)), width_,
+                        tile_at(i));
+    }
+  }
+  // c [rows, columns] = packed rows x panel, for the first `rows` rows; the panel is
+  // [width][columns].
+  void times(int64_t rows, const T* panel, int64_t columns, const Matrix<T>& c) const {
+    gemm::Tile<T> tile;
+    tile.columns = static_cast<int>(columns);
+    tile.layout = gemm::ALayout::blocked;
+    tile.segments = pieces_;
+    tile.depth = gemm::kBlock;
+    tile.last_depth = width_ - gemm::kBlock * (pieces_ - 1);
+    tile.a_row = gemm::kBlock;
+    tile.b = panel;
+    tile.b_depth = columns;
+    tile.b_segment = gemm::kBlock * columns;
+    tile.c_row = c.row;
+    for (int64_t i = 0; i < rows; i += kRows) {
+      tile.rows = static_cast<int>(std::min(kRows, rows - i));
+      tile.a = tile_at(i);
+      tile.a_segment = gemm::kBlock * std::min(kRows, rows_ - i);
+      tile.c = c.at(i);
+      gemm::run_tile(tile);
+    }
+  }
+
+ private:
+  static constexpr int64_t kRows = gemm::kTileRows<T>;
+  T* tile_at(int64_t row) const { return memory_.data() + row * pieces_ * gemm::kBlock; }
+  int64_t width_, pieces_, rows_ = 0;
+  Scratch<T> memory_;
+};
+
 // A panel: as many queries as the micro-kernel has columns, a whole number of packets.
 template <class T>
 constexpr int64_t kPanel = gemm::kTileColumns<T>;
 template <class T>
 constexpr int64_t kPanelPackets = kPanel<T> / kLanes<T>;
+
+// The distance between two rows of scores with `queries` queries: one line of memory more, so that
+// the values of one query do not all fall into a few sets of the first-level cache.
+template <class T>
+constexpr int64_t score_row(int64_t queries) {
+  return queries + 64 / int64_t{sizeof(T)};
+}
 
 // rows of x, times factor, as panels [width][kPanel]; columns past `rows` are 0.
 template <class T>
