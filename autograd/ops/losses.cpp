@@ -22,7 +22,8 @@ Tensor reduce(const Tensor& losses, Reduction reduction) {
 // What a 16-bit type is computed in.
 DType wide(DType t) { return t == DType::f64 ? DType::f64 : DType::f32; }
 
-void check_same_shape(const Tensor& input, const Tensor& target) {
+void check_pair(const Tensor& input, const Tensor& target) {
+  check<DTypeError>(input.is_floating(), "works on floating point tensors, got", input.dtype());
   check<ShapeError>(input.shape() == target.shape(),
                     "input and target must have the same shape, got", input.shape(), "and",
                     target.shape(), "(nothing is broadcast here; reshape one of them)");
@@ -171,14 +172,14 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target_in,
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   Op op("mse_loss", Cast::f32);
   const Tensor x = op.in(input), t = op.in(target);
-  check_same_shape(x, t);
+  check_pair(x, t);
   return reduce(square(x - t), reduction);
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   Op op("l1_loss", Cast::f32);
   const Tensor x = op.in(input), t = op.in(target);
-  check_same_shape(x, t);
+  check_pair(x, t);
   return reduce(abs(x - t), reduction);
 }
 
@@ -187,7 +188,7 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, double beta, Re
   Op op("smooth_l1_loss", Cast::f32);
   check<ValueError>(beta >= 0, "beta must not be negative, got", beta);
   const Tensor x = op.in(input), t = op.in(target);
-  check_same_shape(x, t);
+  check_pair(x, t);
   const Tensor size = abs(x - t);
   if (beta == 0) return reduce(size, reduction);
   return reduce(where(lt(size, beta), square(size) * (0.5 / beta), size - 0.5 * beta), reduction);
@@ -199,8 +200,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
                                         const BceOptions& o) {
   Op op("binary_cross_entropy_with_logits", Cast::f32);
   const Tensor x = op.in(logits), t = op.in(target);
-  check_same_shape(x, t);
-  check<DTypeError>(x.is_floating(), "works on floating point tensors, got", x.dtype());
+  check_pair(x, t);
   const auto fits = [&](const Tensor& w, const char* name) {
     if (!w.defined()) return;
     check<ShapeError>(broadcast_shapes(w.shape(), x.shape()) == x.shape(), name, "of shape",

@@ -18,6 +18,12 @@ const std::vector<Family>& families() {
       {"pooling", pooling_rows()},
       {"batch_norm", batch_norm_rows()},
       {"matmul", matmul_rows()},
+      {"softmax", softmax_rows()},
+      {"losses", loss_rows()},
+      {"normalization", normalization_rows()},
+      {"embedding", embedding_rows()},
+      {"attention", attention_rows()},
+      {"dropout", dropout_rows()},
   };
   return all;
 }

@@ -103,6 +103,7 @@ Rows normalization_rows();
 Rows batch_norm_rows();
 Rows embedding_rows();
 Rows attention_rows();
+Rows dropout_rows();
 Rows creation_rows();
 Rows view_rows();
 Rows joining_rows();
