@@ -38,8 +38,11 @@ Row cast_row() {
   r.samples.push_back({{constant(normal({40}))}, to(i32), "x0.to(torch.int32)"});
   r.samples.push_back({{constant(normal({40}))}, to(boolean), "x0.to(torch.bool)"});
   r.samples.push_back({{booleans({7})}, to(f64), "x0.to(torch.float64)"});
-  r.samples.push_back(
-      {{values({4}, {INFINITY, -INFINITY, NAN, 1})}, to(f64), "x0.double()", false});
+  // inf, -inf, NaN, 1
+  r.samples.push_back({{values({4}, {1, -1, 0, 1}), values({4}, {0, 0, 0, 1})},
+                       [](const Tensors& x) -> Tensors { return {cast(x[0] / x[1], f64)}; },
+                       "(x0 / x1).double()",
+                       false});
   r.large = [to] { return Sample{{normal({300, 400})}, to(bf16), ""}; };
   return r;
 }
