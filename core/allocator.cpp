@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <new>
 #include <vector>
 
 #include "tapegrad/core/cpu_memory.h"
@@ -111,6 +112,16 @@ void retag(Device, size_t bytes, Purpose from, Purpose to) noexcept {
   detail::ThreadMemory* memory = memory_of_thread();
   count(memory, from, -int64_t(bytes));
   count(memory, to, int64_t(bytes));
+}
+
+void* allocate_object(size_t bytes) {
+  void* data = detail::take_block(memory_of_thread(), bytes);
+  if (!data) throw std::bad_alloc();
+  return data;
+}
+
+void deallocate_object(void* data, size_t bytes) noexcept {
+  if (data) detail::give_block(memory_of_thread(), data, bytes);
 }
 
 MemoryStats memory_stats(Device device) {

@@ -15,6 +15,16 @@ void deallocate(Device device, void* data, size_t bytes, Purpose purpose) noexce
 // Moves `bytes` live bytes from one purpose to another.
 void retag(Device device, size_t bytes, Purpose from, Purpose to) noexcept;
 
+// Memory of a small object that is made and dropped often (a tensor's description, a node of the
+// tape), from the same free lists but in no account. Derive from PooledObject to get it by `new`.
+void* allocate_object(size_t bytes);  // std::bad_alloc
+void deallocate_object(void* data, size_t bytes) noexcept;
+
+struct PooledObject {
+  static void* operator new(size_t bytes) { return allocate_object(bytes); }
+  static void operator delete(void* data, size_t bytes) noexcept { deallocate_object(data, bytes); }
+};
+
 // Scratch of a kernel for the length of a scope, counted as workspace.
 class Workspace {
  public:

@@ -47,7 +47,7 @@ Shape contiguous_strides(const Shape& shape) {
   int64_t step = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
     strides[i] = step;
-    step *= shape[i] > 1 ? shape[i] : 1;
+    step = size_product(step, shape[i] > 1 ? shape[i] : 1);
   }
   return strides;
 }
@@ -58,7 +58,7 @@ Shape channels_last_strides(const Shape& shape) {
   int64_t step = 1;
   for (int i : {1, 3, 2, 0}) {
     strides[i] = step;
-    step *= shape[i] > 1 ? shape[i] : 1;
+    step = size_product(step, shape[i] > 1 ? shape[i] : 1);
   }
   return strides;
 }

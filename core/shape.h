@@ -11,6 +11,9 @@ namespace tg {
 
 inline constexpr int kMaxRank = 8;
 
+// a * b. It can leave the range only where a shape has no elements, and then nothing is addressed.
+constexpr int64_t size_product(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+
 // Used for shapes and for strides (in elements). Trivially copyable; rank at most 8.
 class Shape {
  public:
@@ -33,7 +36,7 @@ class Shape {
   // Product of the entries; 1 for rank 0.
   int64_t numel() const {
     int64_t n = 1;
-    for (int i = 0; i < rank_; ++i) n *= v_[i];
+    for (int i = 0; i < rank_; ++i) n = size_product(n, v_[i]);
     return n;
   }
   void push_back(int64_t value);  // ShapeError above kMaxRank

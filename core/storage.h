@@ -10,7 +10,7 @@
 
 namespace tg {
 
-struct Storage {
+struct Storage : PooledObject {
   std::atomic<int32_t> refs{1};
   // Raised by every write, through any view; what autograd saved remembers the value it saw.
   std::atomic<uint32_t> version{0};

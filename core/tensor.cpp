@@ -26,7 +26,7 @@ bool is_contiguous(const Shape& shape, const Shape& strides) {
   int64_t step = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
     if (shape[i] != 1 && strides[i] != step) return has_no_elements(shape);
-    step *= shape[i];
+    step = size_product(step, shape[i]);
   }
   return true;
 }
@@ -36,7 +36,7 @@ bool is_channels_last(const Shape& shape, const Shape& strides) {
   int64_t step = 1;
   for (int i : {1, 3, 2, 0}) {
     if (shape[i] != 1 && strides[i] != step) return has_no_elements(shape);
-    step *= shape[i];
+    step = size_product(step, shape[i]);
   }
   return true;
 }
@@ -54,7 +54,7 @@ bool is_dense(const Shape& shape, const Shape& strides) {
   int64_t step = 1;
   for (int k = 0; k < n; ++k) {
     if (strides[order[k]] != step) return false;
-    step *= shape[order[k]];
+    step = size_product(step, shape[order[k]]);
   }
   return true;
 }

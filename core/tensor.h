@@ -17,7 +17,7 @@ struct AutogradMeta {
   virtual ~AutogradMeta();
 };
 
-struct TensorImpl {
+struct TensorImpl : PooledObject {
   std::atomic<int32_t> refs{1};
   DType dtype = DType::f32;
   // 1: a view made under no-grad, not to be written in a recorded operation; 2: and what it views
