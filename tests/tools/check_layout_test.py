@@ -96,6 +96,12 @@ class CheckLayout(unittest.TestCase):
                    "lost")
         self.finds({"autograd/ops/own.h": "namespace tg {\nTensor& lost_(Tensor& x);\n}\n"}, "lost_")
 
+    def test_a_form_in_place_may_be_handed_to_a_row(self):
+        in_place = {"autograd/ops/own.h": "namespace tg {\nTensor& softmax_(Tensor& x);\n}\n"}
+        row = SOUND["tests/ops/softmax.cpp"]
+        self.assertEqual(breaches({**in_place, "tests/ops/softmax.cpp": row + "Row c{.inplace = softmax_};\n"}), [])
+        self.finds({**in_place, "tests/ops/softmax.cpp": row + "Row c{.inplace = softmax};\n"}, "softmax_")
+
     def test_what_makes_tensors_from_nothing_is_called_by_some_test(self):
         zeros = {"autograd/ops/own.h": "namespace tg {\nTensor zeros(const Shape& shape);\n}\n"}
         self.finds(zeros, "zeros", "called by no test")
