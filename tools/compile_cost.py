@@ -18,7 +18,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RELEASE = ROOT / "build" / "release"
-USER_FILE = ROOT / "tools" / "examples" / "train.cpp"
+USER_FILE = ROOT / "tools" / "examples" / "train_fashion.cpp"
 
 
 def cost_of(command):
