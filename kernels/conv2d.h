@@ -24,4 +24,10 @@ void conv2d(Cpu, View x, View weight, View bias, MutView y, const Conv2dGeometry
 void conv2d_backward_input(Cpu, View dy, View weight, MutView dx, const Conv2dGeometry& geometry);
 void conv2d_backward_weight(Cpu, View x, View dy, MutView dweight, const Conv2dGeometry& geometry);
 
+// f32 convolutions of 3 x 3 with stride 1 and many channels run by Winograd's method, which rounds
+// up to 2 times as much as a direct sum and spreads an infinity over a tile of 4 x 4 results. Off:
+// always the direct sum. On by default; for the whole process.
+bool fast_conv2d();
+void set_fast_conv2d(bool on);
+
 }  // namespace tg::kernels

@@ -1,5 +1,6 @@
 #include "tapegrad/kernels/conv2d.h"
 
+#include <atomic>
 #include <optional>
 
 #include "tapegrad/kernels/cpu/conv2d/correlate.h"
@@ -11,6 +12,8 @@ namespace tg::kernels {
 namespace {
 
 using conv::Axis;
+
+std::atomic<bool> fast{true};
 
 // The type that a dtype is computed in.
 template <class F>
@@ -77,6 +80,9 @@ void backward_input(View dy, View weight, MutView dx, const Conv2dGeometry& g) {
 }
 
 }  // namespace
+
+bool fast_conv2d() { return fast.load(std::memory_order_relaxed); }
+void set_fast_conv2d(bool on) { fast.store(on, std::memory_order_relaxed); }
 
 void conv2d(Cpu, View x, View weight, View bias, MutView y, const Conv2dGeometry& geometry) {
   visit_computed(x.dtype, [&]<class T>() { forward<T>(x, weight, bias, y, geometry); });

@@ -225,6 +225,36 @@ TEMPLATE_TEST_CASE("conv2d: shapes of networks", "[conv2d]", float, double) {
   check_case<TestType>(square(1, 16, 16, 90, 5, 1, 2), 10);  // a band of rows at a time
 }
 
+TEST_CASE("conv2d: Winograd's tiles, full and cut, in every layout", "[conv2d]") {
+  REQUIRE(kernels::fast_conv2d());
+  check_case<float>(square(2, 32, 48, 13, 3, 1, 1), 1);
+  check_case<float>(square(3, 48, 32, 10, 3, 1, 0), 2);
+  check_case<float>(square(1, 32, 32, 17, 3, 1, 2, Layout::rows), 3);
+  check_case<float>(square(5, 32, 32, 4, 3, 1, 3, Layout::gaps), 4);  // dx needs a crop
+  check_case<float>(square(8, 160, 144, 6, 3, 1, 1), 5);  // the kernel a panel at a time
+  Case c = square(4, 48, 64, 7, 3, 1, 1);
+  c.w = 12;
+  c.g.padding_w = 0;
+  c.y = Layout::rows;
+  c.weight = Layout::channels_last;
+  check_case<float>(c, 6);
+  c.y = Layout::gaps;
+  c.weight = Layout::gaps;
+  check_case<float>(c, 7, false);
+}
+
+TEST_CASE("conv2d: the direct sum can be asked for", "[conv2d]") {
+  const Case c = square(2, 32, 32, 12, 3, 1, 1);
+  Problem<float> p(c, 9);
+  Tensor fast = make<float>(p.y.shape(), c.y), direct = make<float>(p.y.shape(), c.y);
+  kernels::conv2d(Cpu{}, p.x.read(), p.weight.read(), {}, fast.write(), c.g);
+  kernels::set_fast_conv2d(false);
+  kernels::conv2d(Cpu{}, p.x.read(), p.weight.read(), {}, direct.write(), c.g);
+  kernels::set_fast_conv2d(true);
+  CHECK(values<float>(fast) != values<float>(direct));
+  CHECK(distance<float>(fast, direct, c.ci * c.kh * c.kw) < 1);
+}
+
 TEST_CASE("conv2d: 16-bit floats are computed in f32 and rounded once", "[conv2d]") {
   const Case c = square(2, 5, 7, 6, 3, 1, 1);
   Problem<float> exact(c, 3);
@@ -264,7 +294,8 @@ TEST_CASE("conv2d: 16-bit floats are computed in f32 and rounded once", "[conv2d
 
 TEMPLATE_TEST_CASE("conv2d: the same bytes for any number of threads", "[conv2d]", float, double) {
   std::vector<Case> cases = {square(9, 16, 40, 14, 3, 1, 1), square(1, 32, 130, 12, 3, 2, 1),
-                             square(40, 1, 8, 28, 3, 1, 0), square(20, 24, 40, 4, 1, 1, 0)};
+                             square(40, 1, 8, 28, 3, 1, 0),  square(20, 24, 40, 4, 1, 1, 0),
+                             square(9, 32, 48, 14, 3, 1, 1), square(9, 160, 144, 6, 3, 1, 1)};
   cases.push_back(cases[0]);
   cases.back().g.groups = 3;
   for (const Case& c : cases) {

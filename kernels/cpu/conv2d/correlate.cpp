@@ -6,6 +6,8 @@
 #include "tapegrad/core/allocator.h"
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/cpu/conv2d/image.h"
+#include "tapegrad/kernels/cpu/conv2d/kernel_panel.h"
+#include "tapegrad/kernels/cpu/conv2d/winograd.h"
 #include "tapegrad/kernels/cpu/gemm/micro_kernel.h"
 #include "tapegrad/kernels/cpu/scratch.h"
 
@@ -113,17 +115,17 @@ class Correlator {
 
   void pack_panel(int64_t group, int64_t panel) {
     const int64_t taps_h = c_.h.taps, taps_w = c_.w.taps, channels = c_.source_channels;
-    const int64_t width = std::min(kColumns, c_.target_channels - panel * kColumns);
+    // As [source channel][tap][kColumns] first, a stretch of source channels at a time.
+    constexpr int64_t kStretch = 32;
+    Scratch<T> lanes(kStretch * taps_h * taps_w * kColumns);
     T* to = packed_panel(group, panel);
-    const int64_t base = group * c_.kernel_group + panel * kColumns * c_.kernel_target;
-    for (int64_t s = 0; s < channels; ++s) {
-      for (int64_t ty = 0; ty < taps_h; ++ty) {
-        for (int64_t tx = 0; tx < taps_w; ++tx) {
-          const int64_t offset = base + s * c_.kernel_source +
-                                 (c_.h.kernel_first + ty * c_.h.kernel_step) * c_.kernel_h +
-                                 (c_.w.kernel_first + tx * c_.w.kernel_step) * c_.kernel_w;
-          T* row = to + ((ty * taps_w + tx) * channels + s) * kColumns;
-          load_values(c_.kernel.data, c_.kernel.dtype, offset, c_.kernel_target, width, row);
+    for (int64_t from = 0; from < channels; from += kStretch) {
+      const int64_t count = std::min(kStretch, channels - from);
+      pack_kernel_lanes(c_, group, panel, from, count, lanes.data());
+      const T* lane = lanes.data();
+      for (int64_t s = from; s < from + count; ++s) {
+        for (int64_t tap = 0; tap < taps_h * taps_w; ++tap, lane += kColumns) {
+          std::copy_n(lane, kColumns, to + (tap * channels + s) * kColumns);
         }
       }
     }
@@ -270,6 +272,9 @@ void correlate(const Correlation<T>& correlation) {
   if (correlation.target.size(0) == 0 || correlation.target_channels == 0 ||
       correlation.h.results <= 0 || correlation.w.results <= 0)
     return;
+  if constexpr (std::is_same_v<T, float>) {
+    if (suits_winograd(correlation)) return winograd(correlation);
+  }
   Correlator<T>(correlation).run();
 }
 

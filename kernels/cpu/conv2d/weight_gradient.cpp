@@ -6,6 +6,7 @@
 #include "tapegrad/core/allocator.h"
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/cpu/conv2d/image.h"
+#include "tapegrad/kernels/cpu/conv2d/winograd.h"
 #include "tapegrad/kernels/cpu/gemm/micro_kernel.h"
 #include "tapegrad/kernels/cpu/gemm/pack.h"
 #include "tapegrad/kernels/cpu/scratch.h"
@@ -248,6 +249,11 @@ void weight_gradient(View x, View dy, MutView dweight, const Axis& h, const Axis
       store<T>(nullptr, 0, dweight, {c, 0, dweight.size(1), 0, 1, h.taps, 0, 1, w.taps});
     }
     return;
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    if (suits_winograd_weight(x, dy, dweight, h, w, groups)) {
+      return winograd_weight(x, dy, dweight, h, w);
+    }
   }
   WeightGradient<T>(x, dy, dweight, h, w, groups).run();
 }
