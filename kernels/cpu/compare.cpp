@@ -11,21 +11,23 @@ namespace tg::kernels {
 
 namespace {
 
-constexpr int64_t kBlock = 32;
+constexpr int64_t kBlock = kRepeat;
 
 // y[i] = f(a[i], b[i])
 template <class In, class Out, class F>
-void pair_run(const void*, const void* const* in, void* out, int64_t n) {
+void pair_run(const void*, const void* const* in, const int64_t* step, void* out, int64_t n) {
   const In* a = static_cast<const In*>(in[0]);
   const In* b = static_cast<const In*>(in[1]);
   Out* y = static_cast<Out*>(out);
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
     Out block[kBlock];
-    for (int64_t k = 0; k < kBlock; ++k) block[k] = F()(a[i + k], b[i + k]);
+    for (int64_t k = 0; k < kBlock; ++k) block[k] = F()(a[k], b[k]);
     std::memcpy(y + i, block, sizeof block);
+    a += kBlock * step[0];
+    b += kBlock * step[1];
   }
-  for (; i < n; ++i) y[i] = F()(a[i], b[i]);
+  for (int64_t k = 0; i + k < n; ++k) y[i + k] = F()(a[k], b[k]);
 }
 
 template <class S>
@@ -48,7 +50,7 @@ struct Xor {
 };
 
 template <class Bits>
-void choose_run(const void*, const void* const* in, void* out, int64_t n) {
+void choose_run(const void*, const void* const* in, const int64_t* step, void* out, int64_t n) {
   const unsigned char* c = static_cast<const unsigned char*>(in[0]);
   const Bits* a = static_cast<const Bits*>(in[1]);
   const Bits* b = static_cast<const Bits*>(in[2]);
@@ -56,10 +58,13 @@ void choose_run(const void*, const void* const* in, void* out, int64_t n) {
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
     Bits block[kBlock];
-    for (int64_t k = 0; k < kBlock; ++k) block[k] = c[i + k] ? a[i + k] : b[i + k];
+    for (int64_t k = 0; k < kBlock; ++k) block[k] = c[k] ? a[k] : b[k];
     std::memcpy(y + i, block, sizeof block);
+    c += kBlock * step[0];
+    a += kBlock * step[1];
+    b += kBlock * step[2];
   }
-  for (; i < n; ++i) y[i] = c[i] ? a[i] : b[i];
+  for (int64_t k = 0; i + k < n; ++k) y[i + k] = c[k] ? a[k] : b[k];
 }
 
 }  // namespace

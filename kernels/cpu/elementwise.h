@@ -24,33 +24,40 @@ namespace tg::kernels {
 namespace detail {
 
 template <class S, class F, size_t... kInput>
-void float_run(const void* formula, const void* const* in, void* out, int64_t n,
-               std::index_sequence<kInput...>) {
+void float_run(const void* formula, const void* const* in, const int64_t* step, void* out,
+               int64_t n, std::index_sequence<kInput...>) {
   const F& f = *static_cast<const F*>(formula);
-  const S* x[] = {static_cast<const S*>(in[kInput])...};
-  S* y = static_cast<S*>(out);
   constexpr int64_t w = Packet<S>::kWidth;
+  static_assert(w <= kRepeat);
+  const S* x[] = {static_cast<const S*>(in[kInput])...};
+  const int64_t stride[] = {w * step[kInput]...};
+  S* y = static_cast<S*>(out);
   int64_t i = 0;
-  for (; i + w <= n; i += w) f(Packet<S>::load(x[kInput] + i)...).store(y + i);
-  if (i < n) f(Packet<S>::load(x[kInput] + i, n - i)...).store(y + i, n - i);
+  for (; i + w <= n; i += w) {
+    f(Packet<S>::load(x[kInput])...).store(y + i);
+    ((x[kInput] += stride[kInput]), ...);
+  }
+  if (i < n) f(Packet<S>::load(x[kInput], n - i)...).store(y + i, n - i);
 }
 
 // In blocks of a fixed size, which the compiler turns into vector code.
 template <class T, class F, size_t... kInput>
-void integer_run(const void* formula, const void* const* in, void* out, int64_t n,
-                 std::index_sequence<kInput...>) {
+void integer_run(const void* formula, const void* const* in, const int64_t* step, void* out,
+                 int64_t n, std::index_sequence<kInput...>) {
   using Lane = IntegerLane<T>;
   constexpr int64_t kBlock = 16;
+  static_assert(kBlock <= kRepeat);
   const F& f = *static_cast<const F*>(formula);
   const Lane* x[] = {static_cast<const Lane*>(in[kInput])...};
   Lane* y = static_cast<Lane*>(out);
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
     Lane block[kBlock];
-    for (int64_t k = 0; k < kBlock; ++k) block[k] = f(x[kInput][i + k]...);
+    for (int64_t k = 0; k < kBlock; ++k) block[k] = f(x[kInput][k]...);
     std::memcpy(y + i, block, sizeof block);
+    ((x[kInput] += kBlock * step[kInput]), ...);
   }
-  for (; i < n; ++i) y[i] = f(x[kInput][i]...);
+  for (int64_t k = 0; i + k < n; ++k) y[i + k] = f(x[kInput][k]...);
 }
 
 }  // namespace detail
@@ -62,11 +69,11 @@ RunKernel make_run(const F& formula) {
   k.formula = &formula;
   for (DType& t : k.in) t = dtype_of<S>();
   k.out = dtype_of<S>();
-  k.run = [](const void* f, const void* const* in, void* out, int64_t n) {
+  k.run = [](const void* f, const void* const* in, const int64_t* step, void* out, int64_t n) {
     if constexpr (std::is_floating_point_v<S>)
-      detail::float_run<S, F>(f, in, out, n, std::make_index_sequence<kInputs>());
+      detail::float_run<S, F>(f, in, step, out, n, std::make_index_sequence<kInputs>());
     else
-      detail::integer_run<S, F>(f, in, out, n, std::make_index_sequence<kInputs>());
+      detail::integer_run<S, F>(f, in, step, out, n, std::make_index_sequence<kInputs>());
   };
   return k;
 }

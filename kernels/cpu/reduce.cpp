@@ -14,8 +14,9 @@ namespace tg::kernels {
 
 namespace {
 
-constexpr int64_t kColumns = 512;    // of a tile when rows are reduced
+constexpr int64_t kColumns = 1024;   // of a tile when rows are reduced
 constexpr int64_t kMostSlices = 64;  // that a long reduction is cut into
+constexpr int64_t kShortRun = 32;
 
 // The loops of a reduction: those that stay (with steps in x and y) and those that go.
 struct Loops {
@@ -47,17 +48,26 @@ Loops split_loops(const View& x, const MutView& y) {
     part->rank = 0;
     part->numel = 1;
   }
-  int inner = w.rank - 1;
   bool all_reduced = y.numel == 1;
   // A loop that stays may have step 0 in y only if y is one element.
-  loops.by_rows = !all_reduced && w.step[1][inner] != 0;
+  auto stays = [&](int d) { return !all_reduced && w.step[1][d] != 0; };
+  int columns = -1;
+  int inner = w.rank - 1;
+  if (stays(inner)) {
+    columns = inner;
+  } else if (w.size[inner] < kShortRun) {  // many short runs: taken side by side
+    for (int d = 0; d < inner; ++d)
+      if (stays(d)) columns = d;
+    if (columns >= 0 && w.size[columns] < kShortRun) columns = -1;
+  }
+  loops.by_rows = columns >= 0;
   for (int d = 0; d < w.rank; ++d) {
-    if (d == inner && loops.by_rows) {
+    if (d == columns) {
       loops.columns = w.size[d];
       loops.x_step = w.step[0][d];
       loops.y_step = w.step[1][d];
     } else {
-      append(all_reduced || w.step[1][d] == 0 ? loops.reduced : loops.kept, w, d);
+      append(stays(d) ? loops.kept : loops.reduced, w, d);
     }
   }
   close(loops.kept);
@@ -82,6 +92,11 @@ class Reduction {
       slice_ = std::max(least, (depth + kMostSlices - 1) / kMostSlices);
     slices_ = depth == 0 ? 1 : (depth + slice_ - 1) / slice_;
     work_ = std::min(slice_, depth) * width;
+    const Walk& r = loops_.reduced;
+    bool gapless = r.rank == 1 && r.step[0][0] == loops_.columns * bytes_ &&
+                   loops_.x_step == bytes_ && !convert_;
+    if (loops_.by_rows && gapless && loops_.columns <= kColumns / 4)
+      fold_ = kColumns / loops_.columns;
   }
 
   void run() {
@@ -138,18 +153,53 @@ class Reduction {
   }
 
   void reduce_rows(const char* x, int64_t begin, int64_t end, int64_t columns, char* wide) const {
-    alignas(64) char gathered[kColumns * 8], converted[kColumns * 8], narrow[kColumns * 8];
+    alignas(64) char narrow[kColumns * 8];
     Position<1> at(loops_.reduced, begin);
-    for (int64_t i = begin; i < end;) {
+    int64_t i = begin;
+    if (fold_ > 1) i = reduce_folded(x, at, begin, end, columns, wide);
+    while (i < end) {
       int64_t rows = std::min(end - i, kReduceRows);
       kernel_.start_rows(narrow, columns);
-      for (int64_t r = 0; r < rows; ++r) {
-        kernel_.row(contiguous(x + at.offset[0], loops_.x_step, columns, gathered, converted),
-                    narrow, columns);
-        at.advance(1);
-      }
+      add_rows(x, at, rows, columns, narrow);
       kernel_.merge(narrow, wide, columns);
       i += rows;
+    }
+  }
+
+  // Short rows that follow each other without a gap are taken `fold_` at a time as one long row,
+  // and what stands below each other is joined at the end. Returns the first row that is left.
+  int64_t reduce_folded(const char* x, Position<1>& at, int64_t begin, int64_t end, int64_t columns,
+                        char* wide) const {
+    alignas(64) char narrow[kColumns * 8], folded[kColumns * 8];
+    int64_t width = fold_ * columns, i = begin;
+    kernel_.start_wide(folded, width);
+    while (i + fold_ <= end) {
+      int64_t rows = std::min((end - i) / fold_, kReduceRows);
+      kernel_.start_rows(narrow, width);
+      for (int64_t r = 0; r < rows; ++r) {
+        const void* row = x + at.offset[0];
+        kernel_.rows(&row, 1, narrow, width);
+        at.advance(fold_);
+      }
+      kernel_.merge(narrow, folded, width);
+      i += rows * fold_;
+    }
+    for (int64_t k = 0; k < fold_; ++k) kernel_.combine(folded + k * columns * 8, wide, columns);
+    return i;
+  }
+
+  void add_rows(const char* x, Position<1>& at, int64_t rows, int64_t columns, char* narrow) const {
+    alignas(64) char gathered[kColumns * 8], converted[kColumns * 8];
+    bool plain = !convert_ && (loops_.x_step == bytes_ || columns == 1);
+    for (int64_t r = 0; r < rows;) {
+      const void* row[kRowsAtOnce];
+      int count = plain && r + kRowsAtOnce <= rows ? kRowsAtOnce : 1;
+      for (int k = 0; k < count; ++k) {
+        row[k] = contiguous(x + at.offset[0], loops_.x_step, columns, gathered, converted);
+        at.advance(1);
+      }
+      kernel_.rows(row, count, narrow, columns);
+      r += count;
     }
   }
 
@@ -185,6 +235,7 @@ class Reduction {
   int64_t bytes_, tiles_, groups_;
   int64_t slice_, slices_;  // elements (or rows) of a slice; how many slices
   int64_t work_;            // elements of one slice of one group
+  int64_t fold_ = 1;        // rows that are taken as one
 };
 
 }  // namespace

@@ -179,15 +179,27 @@ struct Functions {
   static void start_rows(void* narrow, int64_t n) {
     for (int64_t i = 0; i < n; ++i) static_cast<S*>(narrow)[i] = O::template start<S>();
   }
-  static void row(const void* from, void* narrow, int64_t n) {
-    const S* x = static_cast<const S*>(from);
+  template <int kRows>
+  static void add_rows(const void* const* from, void* narrow, int64_t n) {
+    const S* x[kRows];
+    for (int r = 0; r < kRows; ++r) x[r] = static_cast<const S*>(from[r]);
     S* y = static_cast<S*>(narrow);
     int64_t i = 0;
-    for (; i + w <= n; i += w) O::join(V::load(y + i), O::map(V::load(x + i))).store(y + i);
+    for (; i + w <= n; i += w) {
+      V total = V::load(y + i);
+      for (int r = 0; r < kRows; ++r) total = O::join(total, O::map(V::load(x[r] + i)));
+      total.store(y + i);
+    }
     if (i < n) {
       int64_t left = n - i;
-      O::join(V::load(y + i, left), O::map(V::load(x + i, left))).store(y + i, left);
+      V total = V::load(y + i, left);
+      for (int r = 0; r < kRows; ++r) total = O::join(total, O::map(V::load(x[r] + i, left)));
+      total.store(y + i, left);
     }
+  }
+  static void rows(const void* const* from, int count, void* narrow, int64_t n) {
+    if (count == kRowsAtOnce) return add_rows<kRowsAtOnce>(from, narrow, n);
+    add_rows<1>(from, narrow, n);
   }
   static void merge(const void* narrow, void* wide, int64_t n) {
     for (int64_t i = 0; i < n; ++i)
@@ -198,7 +210,7 @@ struct Functions {
       join_into(W(static_cast<const Wide<S>*>(from)[i]), static_cast<Wide<S>*>(wide) + i);
   }
   static ReduceKernel kernel() {
-    return {dtype_of<S>(), dtype_of<Wide<S>>(), start_wide, run, start_rows, row, merge, combine};
+    return {dtype_of<S>(), dtype_of<Wide<S>>(), start_wide, run, start_rows, rows, merge, combine};
   }
 };
 

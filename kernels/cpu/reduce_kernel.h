@@ -11,6 +11,8 @@ namespace tg::kernels {
 // value: a double for floats, an int64_t for integers.
 inline constexpr int64_t kReduceBlock = 1024;
 inline constexpr int64_t kReduceRows = 64;
+// Rows that are read side by side.
+inline constexpr int kRowsAtOnce = 8;
 
 struct ReduceKernel {
   DType in;    // f32, f64, i32 or i64: what the functions below read
@@ -19,8 +21,9 @@ struct ReduceKernel {
   // wide = wide with x[0..n), n <= kReduceBlock
   void (*run)(const void* x, int64_t n, void* wide);
   void (*start_rows)(void* narrow, int64_t n);
-  // narrow[j] = narrow[j] with x[j], element by element; at most kReduceRows times
-  void (*row)(const void* x, void* narrow, int64_t n);
+  // narrow[j] = narrow[j] with x[0][j], ..., x[rows - 1][j], element by element; rows is 1 or
+  // kRowsAtOnce, and at most kReduceRows rows come together
+  void (*rows)(const void* const* x, int rows, void* narrow, int64_t n);
   // wide[j] = wide[j] with the narrow total narrow[j]
   void (*merge)(const void* narrow, void* wide, int64_t n);
   // wide[j] = wide[j] with from[j]

@@ -9,8 +9,11 @@ namespace tg::kernels {
 
 inline constexpr int kMaxInputs = 4;
 
-// out[i] = formula(in[0][i], ...), i < n, on contiguous memory.
-using Run = void (*)(const void* formula, const void* const* in, void* out, int64_t n);
+// out[i] = formula(in[0][i], ...), i < n, on contiguous memory. An input with step 0 is one value
+// for all i, of which kRepeat copies stand at in[k], so that it is read as the others are.
+using Run = void (*)(const void* formula, const void* const* in, const int64_t* step, void* out,
+                     int64_t n);
+inline constexpr int64_t kRepeat = 32;
 struct RunKernel {
   Run run;
   const void* formula;

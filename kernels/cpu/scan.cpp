@@ -71,15 +71,27 @@ template <class T, class Y>
 void cumsum_typed(const View& x, const MutView& y, int dim) {
   Walk w = lines_of(std::array{layout_of(y), layout_of(x)}, dim);
   int64_t length = x.size(dim), sx = x.stride(dim), sy = y.stride(dim);
-  int64_t y_step = w.inner_step(0), x_step = w.inner_step(1);
+  using Total = decltype(sum_of(T()));
   each_tile<2>(w, length, [&](const int64_t* offset, int64_t n) {
-    decltype(sum_of(T())) total[kTile] = {};
+    const T* from = reinterpret_cast<const T*>(x.as<char>() + offset[1]);
+    Y* to = reinterpret_cast<Y*>(y.as<char>() + offset[0]);
+    int64_t x_step = w.inner_step(1) / int64_t(sizeof(T));
+    int64_t y_step = w.inner_step(0) / int64_t(sizeof(Y));
+    if (sx == 1) {  // line by line
+      for (int64_t j = 0; j < n; ++j) {
+        Total total = 0;
+        for (int64_t k = 0; k < length; ++k) {
+          total = plus(total, sum_of(from[j * x_step + k]));
+          to[j * y_step + k * sy] = rounded<Y>(total);
+        }
+      }
+      return;
+    }
+    Total total[kTile] = {};
     for (int64_t k = 0; k < length; ++k)
       for (int64_t j = 0; j < n; ++j) {
-        const char* from = x.as<char>() + offset[1] + j * x_step;
-        char* to = y.as<char>() + offset[0] + j * y_step;
-        total[j] = plus(total[j], sum_of(reinterpret_cast<const T*>(from)[k * sx]));
-        reinterpret_cast<Y*>(to)[k * sy] = rounded<Y>(total[j]);
+        total[j] = plus(total[j], sum_of(from[j * x_step + k * sx]));
+        to[j * y_step + k * sy] = rounded<Y>(total[j]);
       }
   });
 }

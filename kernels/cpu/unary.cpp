@@ -43,10 +43,10 @@ RunKernel test_kernel() {
   k.formula = nullptr;
   k.in[0] = dtype_of<S>();
   k.out = DType::boolean;
-  k.run = [](const void*, const void* const* in, void* out, int64_t n) {
+  k.run = [](const void*, const void* const* in, const int64_t* step, void* out, int64_t n) {
     const S* x = static_cast<const S*>(in[0]);
     bool* y = static_cast<bool*>(out);
-    for (int64_t i = 0; i < n; ++i) y[i] = answer(kQuestion, x[i]);
+    for (int64_t i = 0; i < n; ++i) y[i] = answer(kQuestion, x[i * step[0]]);
   };
   return k;
 }
