@@ -46,12 +46,12 @@ void compute(const F& f, const Tensor& x, const Tensor& y) {
 // The backward of a functor; `saved` is empty if it needs nothing.
 template <class F>
 auto backward_of(const F& f, Saved saved) {
-  return [f, saved = std::move(saved)](const Tensor& dy, Needs) -> Grads {
-    if constexpr (functor::Flat<F>)
-      return {zeros_like(dy)};
-    else
+  if constexpr (functor::Flat<F>)
+    return [](const Tensor& dy, Needs) -> Grads { return {zeros_like(dy)}; };
+  else
+    return [f, saved = std::move(saved)](const Tensor& dy, Needs) -> Grads {
       return {gradient(f, F::saves == Saves::nothing ? dy : saved.get(), dy)};
-  };
+    };
 }
 
 template <class F>

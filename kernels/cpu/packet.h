@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <unsupported/Eigen/SpecialFunctions>
 
+#include "tapegrad/kernels/cpu/gemm/simd.h"
 #include "tapegrad/kernels/scalar_math.h"
 
 // Eigen's packets are the compiler's vector types, whose alignment gcc drops in template arguments.
@@ -36,6 +37,9 @@ struct Packet {
   using Traits = Eigen::internal::packet_traits<S>;
   using Register = typename Traits::type;
   static constexpr int kWidth = Eigen::internal::unpacket_traits<Register>::size;
+  // The matrix product's masked loads and stores, where they are for the same registers.
+  using Masked = gemm::Simd<S>;
+  static constexpr bool kMasked = std::is_same_v<typename Masked::Register, Register>;
   Register v;
 
   Packet() = default;
@@ -53,11 +57,13 @@ struct Packet {
   void store(S* p) const { Eigen::internal::pstoreu(p, v); }
   // The first n lanes; the others are 0 and nothing is touched there.
   static Packet load(const S* p, int64_t n) {
+    if constexpr (kMasked) return of(Masked::load(p, Masked::first(int(n))));
     S lanes[kWidth] = {};
     std::memcpy(lanes, p, size_t(n) * sizeof(S));
     return load(lanes);
   }
   void store(S* p, int64_t n) const {
+    if constexpr (kMasked) return Masked::store(p, v, Masked::first(int(n)));
     S lanes[kWidth];
     store(lanes);
     std::memcpy(p, lanes, size_t(n) * sizeof(S));

@@ -73,7 +73,7 @@ struct Largest {
   }
   template <class V>
   static V join(V a, V b) {  // a NaN in a stays, one in b fails the comparison and is taken
-    return where((b <= a) | (a != a), a, b);
+    return where(a != a, a, where(b <= a, a, b));
   }
 };
 struct Smallest {
@@ -87,7 +87,7 @@ struct Smallest {
   }
   template <class V>
   static V join(V a, V b) {
-    return where((b >= a) | (a != a), a, b);
+    return where(a != a, a, where(b >= a, a, b));
   }
 };
 

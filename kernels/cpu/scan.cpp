@@ -15,7 +15,7 @@ constexpr int64_t kTile = 64;  // lines that are followed side by side
 // All dimensions but one, as a walk over the operands' lines; the line itself apart.
 template <size_t kCount>
 Walk lines_of(const std::array<Layout, kCount>& operands, int dim) {
-  std::array<Shape, kCount> shapes, strides;
+  std::array<Shape, kCount> shapes;
   std::array<Layout, kCount> flat = operands;
   for (size_t k = 0; k < kCount; ++k) {
     shapes[k] = *operands[k].shape;
