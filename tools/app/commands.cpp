@@ -6,10 +6,11 @@
 
 #include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/ops.h"
-#include "tapegrad/core/cpu_features.h"
+#include "tapegrad/core/io/safetensors.h"
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/core/random.h"
 #include "tapegrad/tools/app/interrupt.h"
+#include "tapegrad/tools/app/sha256.h"
 #include "tapegrad/tools/app/trainer.h"
 
 namespace tg::app {
@@ -135,8 +136,28 @@ int predict_command(const std::string& checkpoint, const std::vector<std::string
   return 0;
 }
 
-int info_command() {
-  fmt::print("tapegrad {}\n", TAPEGRAD_VERSION);
+// Of the values, names and shapes; equal weights give equal hashes, wherever they came from.
+std::string weights_hash(const std::string& checkpoint) {
+  Sha256 hash;
+  for (const auto& [name, tensor] : load_safetensors(checkpoint)) {
+    if (name.rfind("model.", 0) != 0) continue;
+    std::string head = name + to_text(tensor);
+    hash.add(head.data(), head.size());
+    hash.add(tensor.read().data, size_t(tensor.numel()) * size_of(tensor.dtype()));
+  }
+  return hash.hex();
+}
+
+int info_command(const std::string& checkpoint) {
+  if (!checkpoint.empty()) {
+    optim::Progress at = optim::read_progress(checkpoint);
+    fmt::print("epochs     {} done, {} batches into the next\n", at.epoch, at.position);
+    fmt::print("steps      {}\n", at.step);
+    fmt::print("weights    sha256 {}\n", weights_hash(checkpoint));
+    fmt::print("config\n{}", at.user.count("config") ? at.user.at("config") : "none\n");
+    return 0;
+  }
+  fmt::print("tapegrad   {}\n", TAPEGRAD_VERSION);
   fmt::print("compiler   {}\n", __VERSION__);
   fmt::print("compiled   for {}\n", TAPEGRAD_ARCH);
   fmt::print("threads    {}\n", num_threads());

@@ -16,7 +16,9 @@ int eval_command(const std::string& checkpoint, const std::vector<std::string>& 
 // Class and confidence of picture files, or of some test images.
 int predict_command(const std::string& checkpoint, const std::vector<std::string>& files,
                     int samples);
-int info_command();
+// Version, devices, threads; or of a checkpoint: where it stands, its config, the hash of its
+// weights.
+int info_command(const std::string& checkpoint);
 // The whole program: picks the command that the words of the command line name.
 int run_program(int argc, char** argv);
 

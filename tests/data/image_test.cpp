@@ -1,0 +1,118 @@
+// Picture files and what is done to them. The files were made by tools/make_test_images.py.
+#include <fstream>
+
+#include "catch.h"
+#include "tapegrad/autograd/ops.h"
+#include "tapegrad/core/random.h"
+#include "tapegrad/data/image.h"
+#include "tapegrad/data/transforms.h"
+#include "temporary_folder.h"
+#include "test_folder.h"
+
+using namespace tg;
+using namespace tg::data;
+
+namespace {
+std::string file(const std::string& name) { return test::test_folder() + "/data/files/" + name; }
+std::vector<double> values(const Tensor& x) { return x.to_vector<double>(); }
+using V = std::vector<double>;
+ReadImageOptions channels(int n) {
+  ReadImageOptions o;
+  o.channels = n;
+  return o;
+}
+}  // namespace
+
+TEST_CASE("16-bit pictures keep their depth", "[data][image][IMG-03]") {
+  Tensor x = read_image(file("grey16.png"));
+  CHECK(x.dtype() == f32);
+  CHECK(x.shape() == Shape{1, 1, 5});
+  const V expected = {0, 0.00389105, 0.00390631, 0.50000763, 1};
+  for (int i = 0; i < 5; ++i)
+    CHECK(values(x)[size_t(i)] == Approx(expected[size_t(i)]).epsilon(1e-5));
+  ReadImageOptions cut;
+  cut.as_u8 = true;
+  Tensor bytes = read_image(file("grey16.png"), cut);
+  CHECK(bytes.dtype() == u8);
+  CHECK(values(bytes) == V{0, 0, 1, 128, 255});
+}
+
+TEST_CASE("low depths, alpha and palettes", "[data][image][IMG-03]") {
+  for (const char* name : {"grey1.png", "grey2.png", "grey4.png"})
+    CHECK(values(read_image(file(name))) == V{0, 255});
+  CHECK(values(read_image(file("grey_alpha.png"))) == V{200, 128});
+  CHECK(values(read_image(file("grey_alpha.png"), channels(1))) == V{200});
+  CHECK(values(read_image(file("grey_alpha.png"), channels(3))) == V{200, 200, 200});
+  CHECK(values(read_image(file("grey_alpha.png"), channels(4))) == V{200, 200, 200, 128});
+  Tensor palette = read_image(file("palette.png"));
+  CHECK(palette.shape() == Shape{4, 1, 2});
+  CHECK(values(palette) == V{10, 40, 20, 50, 30, 60, 0, 255});
+  CHECK(values(read_image(file("rgb.png"))) == V{1, 4, 2, 5, 3, 6});  // channels first
+}
+
+TEST_CASE("JPEGs lie as their EXIF orientation says", "[data][image][IMG-01]") {
+  // Stored 16 wide and 8 high, left half black, right half white.
+  for (const char* order : {"II", "MM"})
+    for (int orientation : {1, 2, 3, 6, 8}) {
+      INFO(order << orientation);
+      Tensor x = read_image(
+          file("exif_" + std::string(order) + "_" + std::to_string(orientation) + ".jpg"));
+      bool upright = orientation >= 5;
+      REQUIRE(x.shape() == (upright ? Shape{1, 16, 8} : Shape{1, 8, 16}));
+      double first = x[0][0][0].item(), last = x[0][x.size(1) - 1][x.size(2) - 1].item();
+      bool black_first = orientation == 1 || orientation == 6;
+      CHECK(first == Approx(black_first ? 0 : 255).margin(8));
+      CHECK(last == Approx(black_first ? 255 : 0).margin(8));
+    }
+  ReadImageOptions as_stored;
+  as_stored.apply_orientation = false;
+  CHECK(read_image(file("exif_II_6.jpg"), as_stored).shape() == Shape{1, 8, 16});
+  CHECK(read_image(file("exif_beyond.jpg")).shape() == Shape{1, 8, 16});  // broken: counts as 1
+}
+
+TEST_CASE("pictures that cannot be read say why", "[data][image][IMG-02]") {
+  CHECK_THROWS_WITH(read_image(file("cmyk.jpg")),
+                    Catch::Contains("CMYK") && Catch::Contains("cmyk.jpg"));
+  CHECK_THROWS_WITH(read_image(file("missing.png")), Catch::Contains("cannot be opened"));
+  CHECK_THROWS_WITH(decode_image("hello", "hello.png"),
+                    Catch::Contains("hello.png: not a picture"));
+  CHECK_THROWS_AS(decode_image("", "none.png"), FileError);
+  std::ifstream in(file("rgb.png"), std::ios::binary);
+  std::string whole((std::istreambuf_iterator<char>(in)), {});
+  for (size_t n = 0; n + 13 < whole.size(); n += 3)
+    CHECK_THROWS_AS(decode_image(whole.substr(0, n), "cut.png"), FileError);
+}
+
+TEST_CASE("resize equals PyTorch's with antialias", "[data][transforms]") {
+  Tensor x = zeros({1, 5, 6});
+  for (int64_t i = 0; i < 30; ++i) x.mutable_data<float>()[i] = float(double(73 * i % 251) / 64);
+  // torch.nn.functional.interpolate(mode="bilinear", antialias=True, align_corners=False)
+  const V small = {1.049665, 1.599206, 2.499752, 1.555246, 2.022787, 1.528742,
+                   1.772184, 2.730686, 2.17885,  2.191468, 1.784722, 1.703962};
+  const V large = {0.0,      0.570312, 1.330729, 2.091146, 2.851562,
+                   2.958333, 1.104166, 1.210938, 1.78125};
+  V got = values(resize(x, 3, 4));
+  for (size_t i = 0; i < small.size(); ++i) CHECK(got[i] == Approx(small[i]).epsilon(1e-5));
+  got = values(resize(x, 7, 9));
+  for (size_t i = 0; i < large.size(); ++i) CHECK(got[i] == Approx(large[i]).margin(2e-6));
+}
+
+TEST_CASE("crops and flips move pixels and invent none", "[data][transforms]") {
+  Tensor x = reshape(arange(12, {f32}), {1, 3, 4}) + 1;
+  CHECK(values(horizontal_flip(x)[0][0]) == V{4, 3, 2, 1});
+  Generator random(1);
+  bool moved = false;
+  for (int i = 0; i < 50; ++i) {
+    Tensor y = random_crop(x, 2, random);
+    CHECK(y.shape() == x.shape());
+    moved = moved || !equal(x, y);
+    for (double v : values(y)) CHECK((v >= 0 && v <= 12));
+  }
+  CHECK(moved);
+  CHECK(equal(random_crop(x, 0, random), x));
+  CHECK(equal(random_horizontal_flip(x, random, 0), x));
+  CHECK(values(normalize(x, {1}, {2}))[2] == 1);
+  CHECK_THROWS_AS(normalize(x, {1, 2}, {1, 2}), ShapeError);
+  CHECK_THROWS_AS(normalize(x.to(u8), {1}, {1}), DTypeError);
+  CHECK(values(to_float(tensor({0, 51, 255}).to(u8).to(u8))) == V{0, float(0.2), 1});
+}
