@@ -3,7 +3,6 @@
 #include "tapegrad/autograd/engine.h"
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/views.h"
-#include "tapegrad/core/object_pool.h"
 
 namespace tg {
 namespace {
@@ -22,16 +21,6 @@ constinit thread_local DeadNodes dead_nodes{};
 
 Node::Node() : id(next_node_id.fetch_add(1, std::memory_order_relaxed)) {
   live_nodes.fetch_add(1, std::memory_order_relaxed);
-}
-
-void* Node::operator new(size_t bytes) {
-  void* place = detail::take_block(detail::object_memory(), bytes);
-  if (!place) throw std::bad_alloc();
-  return place;
-}
-
-void Node::operator delete(void* place, size_t bytes) noexcept {
-  detail::give_block(detail::object_memory(), place, bytes);
 }
 
 Node::~Node() { live_nodes.fetch_sub(1, std::memory_order_relaxed); }

@@ -60,7 +60,7 @@ struct NodeExtras {
   std::string path;  // the module that was running, kept in anomaly mode
 };
 
-struct Node {
+struct Node : PooledObject {
   std::atomic<int32_t> refs{1};
   uint32_t output_count = 1;
   Node* next_dead = nullptr;  // chains are freed by a loop, see destroy()
@@ -74,9 +74,6 @@ struct Node {
 
   Node();
   virtual ~Node();
-  // From the allocator's lists per thread: nodes come and go with every operator.
-  static void* operator new(size_t bytes);
-  static void operator delete(void* place, size_t bytes) noexcept;
   // Gradients with respect to the inputs, in their order; undefined where none flows.
   virtual Grads backward(std::span<const Tensor> output_gradients, Needs needs) = 0;
   // Frees what was saved; a backward that needs it raises afterwards.
@@ -120,11 +117,7 @@ struct LeafNode final : Node {
 };
 
 // What autograd hangs on a tensor.
-struct Meta final : AutogradMeta {
-  static void* operator new(size_t bytes) { return Node::operator new(bytes); }
-  static void operator delete(void* place, size_t bytes) noexcept {
-    Node::operator delete(place, bytes);
-  }
+struct Meta final : AutogradMeta, PooledObject {
   Edge edge;                              // set: requires grad
   bool is_leaf = false;                   // edge.node is then a LeafNode
   std::shared_ptr<Tensor> retained_slot;  // retain_grad(): shared with the hook that fills it

@@ -1,7 +1,6 @@
 #include "tapegrad/autograd/saved.h"
 
 #include "tapegrad/autograd/engine_state.h"
-#include "tapegrad/core/object_pool.h"
 #include "tapegrad/core/thread_state.h"
 
 namespace tg {
@@ -41,7 +40,7 @@ Tensor Saved::get() const {
     fail<AutogradError>(
         "a tensor saved for the backward was changed in place: it was saved at version", version_,
         "and is now at version", now, ", shape", shape_, "; change a clone() instead");
-  auto* impl = detail::make_object<TensorImpl>();
+  auto* impl = new TensorImpl;
   impl->dtype = dtype_;
   impl->inference = inference_;
   impl->storage = storage_;

@@ -1,12 +1,10 @@
 #include "tapegrad/core/storage.h"
 
-#include "tapegrad/core/object_pool.h"
-
 namespace tg {
 
 Ref<Storage> make_storage(Device device, size_t bytes, Purpose purpose) {
   void* data = allocate(device, bytes, purpose);  // first: it may throw
-  auto* s = detail::make_object<Storage>();
+  auto* s = new Storage;
   s->device = device;
   s->purpose = purpose;
   s->data = data;
@@ -15,7 +13,7 @@ Ref<Storage> make_storage(Device device, size_t bytes, Purpose purpose) {
 }
 
 Ref<Storage> wrap_storage(Device device, void* data, size_t bytes, std::function<void()> release) {
-  auto* s = detail::make_object<Storage>();
+  auto* s = new Storage;
   s->device = device;
   s->data = data;
   s->bytes = bytes;
@@ -30,7 +28,7 @@ void destroy(Storage* s) {
   } else {
     deallocate(s->device, s->data, s->bytes, s->purpose);
   }
-  detail::destroy_object(s);
+  delete s;
 }
 
 }  // namespace tg

@@ -1,7 +1,5 @@
 #include "tapegrad/core/tensor.h"
 
-#include "tapegrad/core/object_pool.h"
-
 #include <algorithm>
 
 #include "tapegrad/core/thread_state.h"
@@ -12,7 +10,7 @@ AutogradMeta::~AutogradMeta() = default;
 
 void destroy(TensorImpl* impl) {
   delete impl->meta;
-  detail::destroy_object(impl);
+  delete impl;
 }
 
 namespace {
@@ -92,7 +90,7 @@ size_t checked_bytes(const Shape& shape, DType dtype) {
 
 Tensor make(const Shape& shape, const Shape& strides, TensorOptions o, Purpose purpose) {
   auto storage = make_storage(o.device, checked_bytes(shape, o.dtype), purpose);
-  auto* impl = detail::make_object<TensorImpl>();
+  auto* impl = new TensorImpl;
   impl->dtype = o.dtype;
   impl->inference = thread_state.inference_mode;
   impl->storage = std::move(storage);
@@ -123,7 +121,7 @@ Tensor empty_like(const Tensor& x, DType dtype) {
 }
 
 Tensor alias(const Tensor& x, const Shape& shape, const Shape& strides, int64_t offset) {
-  auto* impl = detail::make_object<TensorImpl>();
+  auto* impl = new TensorImpl;
   impl->dtype = x.dtype();
   impl->inference = x.impl()->inference;
   impl->storage = x.impl()->storage;
@@ -136,7 +134,7 @@ Tensor alias(const Tensor& x, const Shape& shape, const Shape& strides, int64_t 
 
 Tensor from_blob(void* data, const Shape& shape, DType dtype, std::function<void()> release) {
   size_t bytes = checked_bytes(shape, dtype);
-  auto* impl = detail::make_object<TensorImpl>();
+  auto* impl = new TensorImpl;
   impl->dtype = dtype;
   impl->storage = wrap_storage(kCpuDevice, data, bytes, std::move(release));
   impl->shape = shape;

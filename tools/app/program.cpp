@@ -29,7 +29,8 @@ int run_program(int argc, char** argv) {
   predict_app->add_option("checkpoint", checkpoint, "a .safetensors file of a run")->required();
   predict_app->add_option("files", files, "picture files");
   predict_app->add_option("--samples", samples, "instead, the first N test images");
-  CLI::App* info_app = app.add_subcommand("info", "version, devices, threads");
+  CLI::App* info_app = app.add_subcommand("info", "version, devices, threads; or a checkpoint");
+  info_app->add_option("checkpoint", checkpoint, "what a .safetensors file of a run holds");
 
   CLI11_PARSE(app, argc, argv);
   try {
@@ -46,7 +47,7 @@ int run_program(int argc, char** argv) {
     }
     if (*eval_app) return eval_command(checkpoint, words);
     if (*predict_app) return predict_command(checkpoint, files, samples);
-    if (*info_app) return info_command();
+    if (*info_app) return info_command(checkpoint);
   } catch (const std::exception& e) {
     std::fflush(stdout);
     fmt::print(stderr, "tapegrad: {}\n", e.what());
