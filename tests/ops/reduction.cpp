@@ -212,8 +212,8 @@ Row logsumexp_row() {
   push(row, normal({2, 3, 5}), over(-2, false), "torch.logsumexp(x0, -2)");
   push(row, normal({}), over(0, false), "torch.logsumexp(x0, 0)");
   push(row, normal({0, 3}), over(0, false), "torch.logsumexp(x0, 0)");
-  push(row, values({3, 2}, {100, 100, -kInf, 1, 30, -30}), over(1, false),
-       "torch.logsumexp(x0, 1)", false);
+  push(row, values({3, 2}, {100, 100, -kInf, 1, 30, -30}), over(1, false), "torch.logsumexp(x0, 1)",
+       false);
   row.large = [=] { return Sample{{normal({330, 300})}, over(1, false), ""}; };
   return row;
 }
