@@ -13,7 +13,7 @@ packages_of() {
     data) echo dataset-fashion-mnist ;;
     tests) echo catch2 python3 ;;
     bench) echo libbenchmark-dev ;;
-    checks) echo clang-14 clang-format-14 clang-tidy-14 ccache python3 shellcheck git ;;
+    checks) echo clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 ccache python3 shellcheck git ;;
     *) echo "packages.sh: no set '$1' (build, data, tests, bench, checks)" >&2; return 1 ;;
   esac
 }
