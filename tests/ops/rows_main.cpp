@@ -1,5 +1,8 @@
-// Writes the operator table for the script that makes the references: JSON on standard output.
+// Writes the operator table: as JSON for the script that makes the references, or with --coverage
+// as the page that tells what each operator can do.
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include "ops/table.h"
 
@@ -28,9 +31,44 @@ std::string json(const In& in) {
   return text + "]}";
 }
 
+bool can(const Row& row, Part part) {
+  return std::none_of(row.opt_outs.begin(), row.opt_outs.end(),
+                      [&](const OptOut& o) { return o.part == part; });
+}
+
+int print_coverage() {
+  std::printf(
+      "# What each operator can do\n\n"
+      "Made from the operator table (`tapegrad_row_list --coverage`); a test compares. Every mark "
+      "is a "
+      "test: values against references, gradients against references and differences, second "
+      "derivatives against differences, the same bits for any number of threads. All on the CPU; "
+      "there "
+      "is no other device yet.\n");
+  for (const Family& family : families()) {
+    std::printf(
+        "\n## %s\n\n| operator | dtypes | backward | twice | in place | threads | without |\n"
+        "|---|---|---|---|---|---|---|\n",
+        family.name.c_str());
+    for (const Row& row : family.rows) {
+      std::string dtypes, without;
+      for (DType t : row.dtypes) dtypes += (dtypes.empty() ? "" : " ") + to_text(t);
+      for (const OptOut& o : row.opt_outs) without += (without.empty() ? "" : "; ") + o.reason;
+      bool real = std::find(row.dtypes.begin(), row.dtypes.end(), f64) != row.dtypes.end();
+      bool backward = real && can(row, Part::gradient);
+      bool twice = backward && can(row, Part::second_derivative);
+      std::printf("| %s | %s | %s | %s | %s | %s | %s |\n", row.name.c_str(), dtypes.c_str(),
+                  backward ? "yes" : "", twice ? "yes" : "", row.inplace ? "yes" : "",
+                  row.large && can(row, Part::threads) ? "yes" : "", without.c_str());
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "--coverage") == 0) return print_coverage();
   std::printf("[");
   const char* family_comma = "";
   for (const Family& family : families()) {
