@@ -11,7 +11,9 @@ namespace tg {
 // Adds d(sum of roots * gradients)/d(leaf) to the grad() of every leaf that the roots depend on.
 // A gradient may be left undefined for a root of one element (it is then 1). Saved tensors are
 // freed unless retain_graph; with create_graph the gradients are recorded themselves
-// (retain_graph is then implied). AutogradError if a root has no history.
+// (retain_graph is then implied), and lead back to their leaves: clear such a grad() with
+// set_grad({}) when it has served, else leaf and history keep each other alive; tg::grad has no
+// such circle. AutogradError if a root has no history.
 void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients = {},
               bool retain_graph = false, bool create_graph = false);
 

@@ -52,6 +52,12 @@ Tensor orient(Tensor image, int orientation) {
   }
 }
 
+// The decoder's own words; it has none where no decoder even looked.
+std::string decoder_reason() {
+  const char* reason = stbi_failure_reason();
+  return reason ? reason : "unknown format";
+}
+
 struct FreePixels {
   void operator()(void* p) const { stbi_image_free(p); }
 };
@@ -68,7 +74,7 @@ Tensor decode_image(const std::string& bytes, const std::string& name, ReadImage
   auto data = reinterpret_cast<const stbi_uc*>(bytes.data());
   int size = int(std::min<size_t>(bytes.size(), size_t(1) << 30)), w = 0, h = 0, stored = 0;
   check<FileError>(stbi_info_from_memory(data, size, &w, &h, &stored) != 0, name,
-                   ": not a picture that can be read:", stbi_failure_reason());
+                   ": not a picture that can be read:", decoder_reason());
   check<FileError>(w > 0 && h > 0 && int64_t(w) * h <= kMostPixels, name, ": too large:", w, "x",
                    h);
   bool wide = stbi_is_16_bit_from_memory(data, size) != 0 && !options.as_u8;
@@ -77,7 +83,7 @@ Tensor decode_image(const std::string& bytes, const std::string& name, ReadImage
     pixels.reset(stbi_load_16_from_memory(data, size, &w, &h, &stored, options.channels));
   else
     pixels.reset(stbi_load_from_memory(data, size, &w, &h, &stored, options.channels));
-  check<FileError>(pixels != nullptr, name, ": damaged:", stbi_failure_reason());
+  check<FileError>(pixels != nullptr, name, ": damaged:", decoder_reason());
   int64_t channels = options.channels ? options.channels : stored;
   Tensor image = empty({h, w, channels}, wide ? f32 : u8);  // as the decoder has it
   if (wide) {
