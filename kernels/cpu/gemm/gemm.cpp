@@ -168,11 +168,23 @@ void multiply_batch(const Product<T>& p, const Batch& batch) {
   });
 }
 
+// Operands without elements may have no memory at all. Their addresses, which nothing reads, are
+// then counted from C's.
+template <class T>
+Product<T> with_addresses(Product<T> p) {
+  if (p.depth > 0) return p;
+  p.a = p.b = p.c;
+  p.a_row = p.b_row = 0;
+  return p;
+}
+
 }  // namespace
 
-void multiply(const Product<float>& product, const Batch& batch) { multiply_batch(product, batch); }
+void multiply(const Product<float>& product, const Batch& batch) {
+  multiply_batch(with_addresses(product), batch);
+}
 void multiply(const Product<double>& product, const Batch& batch) {
-  multiply_batch(product, batch);
+  multiply_batch(with_addresses(product), batch);
 }
 
 }  // namespace tg::kernels::gemm
