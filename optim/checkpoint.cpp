@@ -1,16 +1,45 @@
 #include "tapegrad/optim/checkpoint.h"
 
+#include <zlib.h>
+
+#include "tapegrad/autograd/ops/creation.h"
 #include "tapegrad/core/io/safetensors.h"
 
 namespace tg::optim {
 
 namespace {
 
-constexpr const char* kFormat = "tapegrad checkpoint 1";
+constexpr const char* kFormat = "tapegrad checkpoint 2";
+constexpr const char* kChecksum = "checksum";
 
 void put(Metadata& metadata, const std::string& prefix, const State& state) {
   for (const auto& [key, value] : state.values) metadata[prefix + key] = value;
 }
+
+// Of everything that a file holds but this sum: the CRC-32s of its texts and tensors, each with its
+// name, added up, so that their order does not matter. A flipped bit in a weight would otherwise go
+// unseen, and a run would go on from it.
+class Checksum {
+ public:
+  explicit Checksum(const Metadata& metadata) {
+    for (const auto& [key, value] : metadata)
+      if (key != kChecksum) add(key + '\0', value.data(), value.size());
+  }
+  void add(const std::string& name, const Tensor& x) {
+    Tensor values = contiguous(x);
+    add(name + '\0' + to_text(x), values.read().data,
+        size_t(values.numel()) * size_of(values.dtype()));
+  }
+  std::string text() const { return std::to_string(sum_); }
+
+ private:
+  void add(const std::string& name, const void* data, size_t bytes) {
+    uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(name.data()), name.size());
+    if (bytes > 0) crc = crc32_z(crc, static_cast<const Bytef*>(data), bytes);
+    sum_ += uint32_t(crc);
+  }
+  uint32_t sum_ = 0;
+};
 
 // The texts under a prefix, which is taken off.
 State texts_below(const Metadata& metadata, const std::string& prefix) {
@@ -59,13 +88,23 @@ void check_format(const SafetensorsFile& file) {
         "it is no checkpoint of this version; weights alone are read with load_safetensors");
 }
 
+// One tensor in memory at a time.
+void check_content(const SafetensorsFile& file) {
+  check_format(file);
+  Checksum sum(file.metadata());
+  for (const auto& entry : file.entries()) sum.add(entry.name, file.read(entry));
+  auto found = file.metadata().find(kChecksum);
+  check(found != file.metadata().end() && found->second == sum.text(),
+        "it is damaged: its content does not fit its checksum");
+}
+
 // What a file gives for the parts that are wanted. Read and checked at once, then taken over.
 class Loaded {
  public:
   Loaded(const SafetensorsFile& file, const CheckpointParts& parts, LoadCheckpointOptions options)
       : parts_(parts), options_(options) {
     const Metadata& metadata = file.metadata();
-    check_format(file);
+    check_content(file);
     progress = progress_of(metadata);
     if (parts.model) {
       model_ = tensors_below(file, "model.");
@@ -148,6 +187,9 @@ void save_checkpoint(const std::string& path, const CheckpointParts& parts,
   if (parts.schedule) put(metadata, "schedule.", parts.schedule->state_dict());
   for (const auto& [name, generator] : parts.generators)
     put(metadata, "generator." + name + ".", generator_state(*generator));
+  Checksum sum(metadata);
+  for (const auto& [name, x] : tensors) sum.add(name, x);
+  metadata[kChecksum] = sum.text();
   save_safetensors(path, tensors, metadata);
 }
 
@@ -163,7 +205,7 @@ Progress load_checkpoint(const std::string& path, const CheckpointParts& parts,
 Progress read_progress(const std::string& path) {
   return naming_file(path, [&] {
     SafetensorsFile file(path);
-    check_format(file);
+    check_content(file);
     return progress_of(file.metadata());
   });
 }

@@ -6,7 +6,7 @@
 //
 // Layout: tensors "model.<name>" (a tied weight once) and "optimizer.<parameter>.<what>";
 // everything else is text in the file's metadata under "optimizer.", "schedule.", "generator.",
-// "progress." and "user.".
+// "progress." and "user."; "checksum" tells a damaged file, which is refused.
 #pragma once
 #include <map>
 #include <string>
@@ -48,7 +48,7 @@ struct LoadCheckpointOptions {
 Progress load_checkpoint(const std::string& path, const CheckpointParts& parts,
                          LoadCheckpointOptions options = {});
 
-// The position and the user's values alone; nothing is loaded.
+// The position and the user's values alone; nothing is loaded, but the whole file is checked.
 Progress read_progress(const std::string& path);
 
 }  // namespace tg::optim

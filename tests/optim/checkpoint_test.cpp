@@ -1,9 +1,12 @@
 // Checkpoints: a resumed run equals an uninterrupted one; a wrong file changes nothing.
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "nn/reference.h"
 #include "tapegrad/core/io/atomic_file.h"
 #include "tapegrad/optim/optim.h"
+#include "temporary_folder.h"
 
 using namespace tg;
 using test::pattern;
@@ -120,6 +123,35 @@ TEST_CASE("parts that a file does not hold, and files that are no checkpoint", "
                     Catch::Contains("weights alone are read with load_safetensors"));
   CHECK_THROWS_AS(optim::load_checkpoint(file.path() + ".absent", {.model = &run.model}),
                   FileError);
+}
+
+TEST_CASE("a checkpoint with a flipped bit is refused wherever the bit is", "[optim]") {
+  TemporaryFile file("flipped.safetensors"), flipped("flipped_bit.safetensors");
+  Run run;
+  run.train(0, 2);
+  optim::save_checkpoint(file.path(), run.parts(), {.step = 2, .user = {{"config", "epochs: 3"}}});
+  std::string bytes = TemporaryFolder::read(file.path());
+  uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), 8);
+  size_t text_end = bytes.find_last_of('}', size_t(8 + header)) + 1;  // spaces fill up to the data
+  std::vector<float> before = weights(run.model);
+  int accepted = 0;
+  for (size_t at = 0; at < bytes.size(); at += at < 8 + header ? 3 : 29) {
+    if (at >= text_end && at < 8 + header) continue;
+    std::string bad = bytes;
+    bad[at] = char(bad[at] ^ (1 << at % 8));
+    std::ofstream(flipped.path(), std::ios::binary) << bad;
+    try {
+      optim::load_checkpoint(flipped.path(), run.parts());
+      UNSCOPED_INFO("accepted with a flip in byte " << at);
+      ++accepted;
+    } catch (const FileError& e) {
+      if (std::string(e.what()).find(flipped.path()) == std::string::npos) FAIL(e.what());
+    }
+    CHECK_THROWS_AS(optim::read_progress(flipped.path()), FileError);
+  }
+  CHECK(accepted == 0);
+  CHECK(weights(run.model) == before);
 }
 
 TEST_CASE("a full disk while saving leaves the checkpoint that was there", "[optim]") {
