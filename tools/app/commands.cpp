@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tapegrad/autograd/grad_mode.h"
@@ -9,6 +10,7 @@
 #include "tapegrad/core/io/safetensors.h"
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/core/random.h"
+#include "tapegrad/tools/app/code_version.h"
 #include "tapegrad/tools/app/interrupt.h"
 #include "tapegrad/tools/app/sha256.h"
 #include "tapegrad/tools/app/trainer.h"
@@ -20,17 +22,22 @@ namespace {
 
 constexpr int kInterrupted = 130;  // as shells have it for Ctrl-C
 
-// Keys that change how a run is carried out but not what comes out of it.
-void check_resume_overrides(const std::vector<std::string>& overrides) {
-  for (const std::string& word : overrides) {
-    std::string key = word.substr(0, word.find('='));
-    check<ValueError>(
-        key == "threads" || key == "data.workers" || key == "checkpoint_every" ||
-            key == "data.folder",
-        "a resumed run keeps its settings; only threads, data.workers, data.folder and "
-        "checkpoint_every can be given, not " +
-            key);
-  }
+// Settings that change how work is carried out but not what comes out of it.
+const std::vector<std::string> kResumeKeys = {"threads", "data.workers", "data.folder",
+                                              "checkpoint_every"};
+const std::vector<std::string> kEvalKeys = {"threads", "data.workers", "data.folder"};
+
+bool is_one_of(const std::string& word, const std::vector<std::string>& keys) {
+  return std::find(keys.begin(), keys.end(), word.substr(0, word.find('='))) != keys.end();
+}
+
+void check_overrides(const std::string& what, const std::vector<std::string>& overrides,
+                     const std::vector<std::string>& keys) {
+  std::string list;
+  for (const std::string& key : keys) list += (list.empty() ? "" : ", ") + key;
+  for (const std::string& word : overrides)
+    check<ValueError>(is_one_of(word, keys), what, "keeps the settings of its run; only", list,
+                      "can be given, not '" + word + "'");
 }
 
 TrainConfig with_overrides(const TrainConfig& config, const std::vector<std::string>& overrides,
@@ -40,22 +47,28 @@ TrainConfig with_overrides(const TrainConfig& config, const std::vector<std::str
   return changed;
 }
 
-// The model of a checkpoint with its weights, and the task it was trained for.
-struct Trained {
-  TrainConfig config;
-  Task task;
-  Model model;
-};
-Trained load_trained(const std::string& checkpoint, const std::vector<std::string>& overrides) {
-  TrainConfig config = with_overrides(config_of_checkpoint(checkpoint), overrides, checkpoint);
-  if (config.threads > 0) set_num_threads(int(config.threads));
-  Task task = load_task(config);
-  Model model = make_model(config, task.image_shape, int64_t(task.classes.size()));
+// The model of a checkpoint, with its weights.
+Model load_model(const std::string& checkpoint, const Trained& trained) {
+  if (trained.config.threads > 0) set_num_threads(int(trained.config.threads));
+  Model model = make_model(trained.config, trained.image_shape, int64_t(trained.classes.size()));
   optim::CheckpointParts parts;
   parts.model = &model.module();
   optim::load_checkpoint(checkpoint, parts);
   model.module().eval();
-  return {std::move(config), std::move(task), std::move(model)};
+  return model;
+}
+
+// The test images, if they are of the kind that the checkpoint was trained on.
+std::shared_ptr<const Images> test_images(const std::string& checkpoint, const Trained& trained) {
+  Task task = load_task(trained.config);
+  const std::string& name = trained.config.data.name;
+  check<ValueError>(task.image_shape == trained.image_shape, checkpoint,
+                    ": was trained on images of shape", trained.image_shape, ", but those of", name,
+                    "are", task.image_shape);
+  check<ValueError>(task.classes == trained.classes, checkpoint, ": was trained on",
+                    trained.classes.size(), "classes that are not the", task.classes.size(), "of",
+                    name);
+  return task.test;
 }
 
 void print_prediction(const std::string& name, const Tensor& logits,
@@ -77,12 +90,12 @@ int train_command(const TrainArguments& arguments) {
   bool resume = !arguments.resume.empty();
   if (resume) {
     check<ValueError>(arguments.config.empty(), "give a config or --resume, not both");
-    check_resume_overrides(arguments.overrides);
+    check_overrides("a resumed run", arguments.overrides, kResumeKeys);
     fs::path folder = fs::path(arguments.resume).lexically_normal();
     if (folder.filename().empty()) folder = folder.parent_path();
     std::string last = (folder / "last.safetensors").string();
     check<FileError>(fs::exists(last), last, ": no such checkpoint to resume from");
-    config = with_overrides(config_of_checkpoint(last), arguments.overrides, last);
+    config = with_overrides(read_trained(last).config, arguments.overrides, last);
     config.run = folder.filename().string();
     config.outputs = folder.parent_path().string();
   } else {
@@ -92,24 +105,28 @@ int train_command(const TrainArguments& arguments) {
   }
   Trainer trainer(config);
   if (resume)
-    trainer.resume();
+    trainer.resume(arguments.command);
   else
-    trainer.start();
+    trainer.start(arguments.command);
   if (!trainer.run()) return kInterrupted;
   std::string best = RunFolder(config).best();
-  if (!fs::exists(best)) return 0;
-  return eval_command(best, arguments.overrides);
+  std::vector<std::string> of_eval;
+  for (const std::string& word : arguments.overrides)
+    if (is_one_of(word, kEvalKeys)) of_eval.push_back(word);
+  return eval_command(best, of_eval);
 }
 
 int eval_command(const std::string& checkpoint, const std::vector<std::string>& overrides) {
-  std::vector<std::string> allowed;
-  for (const std::string& word : overrides)
-    if (word.rfind("threads=", 0) == 0 || word.rfind("data.folder=", 0) == 0 ||
-        word.rfind("data.workers=", 0) == 0)
-      allowed.push_back(word);
-  Trained trained = load_trained(checkpoint, allowed);
-  Score score = evaluate(trained.model, trained.task.test, 256, int(trained.config.data.workers));
-  if (interrupted()) return kInterrupted;
+  check_overrides("a checkpoint", overrides, kEvalKeys);
+  Trained trained = read_trained(checkpoint);
+  trained.config = with_overrides(trained.config, overrides, checkpoint);
+  Model model = load_model(checkpoint, trained);
+  Score score =
+      evaluate(model, test_images(checkpoint, trained), 256, int(trained.config.data.workers));
+  if (interrupted()) {
+    fmt::print("stopped before the end of the test; run it with: tapegrad eval {}\n", checkpoint);
+    return kInterrupted;
+  }
   fmt::print("test: loss {:.4f}, accuracy {:.2f}% of {} images ({})\n", score.loss(),
              100 * score.accuracy(), score.count, checkpoint);
   return 0;
@@ -120,21 +137,25 @@ int predict_command(const std::string& checkpoint, const std::vector<std::string
   check<ValueError>(!files.empty() || samples > 0,
                     "give picture files, or --samples N for test images");
   NoGradGuard no_grad;
-  Trained trained = load_trained(checkpoint, {});
+  Trained trained = read_trained(checkpoint);
+  Model model = load_model(checkpoint, trained);
   for (const std::string& file : files) {
-    Tensor image = load_picture(file, trained.config, trained.task.image_shape);
-    print_prediction(fs::path(file).filename().string(), trained.model(unsqueeze(image, 0))[0],
-                     trained.task.classes, "");
+    Tensor image = load_picture(file, trained.config, trained.image_shape);
+    print_prediction(fs::path(file).filename().string(), model(unsqueeze(image, 0))[0],
+                     trained.classes, "");
   }
+  if (samples <= 0) return 0;
   Generator random;
-  const Images& test = *trained.task.test;
-  for (int64_t i = 0; i < std::min<int64_t>(samples, test.size()); ++i) {
-    auto [image, label] = test.get(i, random);
-    print_prediction(fmt::format("test image {}", i), trained.model(unsqueeze(image, 0))[0],
-                     trained.task.classes, trained.task.classes[size_t(label.item<int64_t>())]);
+  std::shared_ptr<const Images> test = test_images(checkpoint, trained);
+  for (int64_t i = 0; i < std::min<int64_t>(samples, test->size()); ++i) {
+    auto [image, label] = test->get(i, random);
+    print_prediction(fmt::format("test image {}", i), model(unsqueeze(image, 0))[0],
+                     trained.classes, trained.classes[size_t(label.item<int64_t>())]);
   }
   return 0;
 }
+
+namespace {
 
 // Of the values, names and shapes; equal weights give equal hashes, wherever they came from.
 std::string weights_hash(const std::string& checkpoint) {
@@ -148,6 +169,8 @@ std::string weights_hash(const std::string& checkpoint) {
   return hash.hex();
 }
 
+}  // namespace
+
 int info_command(const std::string& checkpoint) {
   if (!checkpoint.empty()) {
     optim::Progress at = optim::read_progress(checkpoint);
@@ -157,7 +180,7 @@ int info_command(const std::string& checkpoint) {
     fmt::print("config\n{}", at.user.count("config") ? at.user.at("config") : "none\n");
     return 0;
   }
-  fmt::print("tapegrad   {}\n", TAPEGRAD_VERSION);
+  fmt::print("tapegrad   {} ({})\n", TAPEGRAD_VERSION, code_commit());
   fmt::print("compiler   {}\n", __VERSION__);
   fmt::print("compiled   for {}\n", TAPEGRAD_ARCH);
   fmt::print("threads    {}\n", num_threads());

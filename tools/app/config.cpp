@@ -3,10 +3,15 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include "tapegrad/core/error.h"
@@ -21,19 +26,19 @@ std::vector<std::string> known_keys() {
   return keys;
 }
 
+// How many letters to add, take away, replace, or swap with their neighbours.
 int64_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<int64_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 1; i <= a.size(); ++i) {
-    int64_t diagonal = row[0];
-    row[0] = int64_t(i);
+  std::vector<std::vector<int64_t>> d(a.size() + 1, std::vector<int64_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) d[i][0] = int64_t(i);
+  std::iota(d[0].begin(), d[0].end(), 0);
+  for (size_t i = 1; i <= a.size(); ++i)
     for (size_t j = 1; j <= b.size(); ++j) {
-      int64_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+      int64_t replaced = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
     }
-  }
-  return row.back();
+  return d[a.size()][b.size()];
 }
 
 void assign(std::string& field, const std::string& text, const std::string&) { field = text; }
@@ -58,6 +63,14 @@ void assign(T& field, const std::string& text, const std::string& where) {
   field = value;
 }
 
+// "data" -> "data.name, data.folder, ..."
+std::string keys_below(const std::string& group) {
+  std::string list;
+  for (const std::string& key : known_keys())
+    if (key.starts_with(group + ".")) list += (list.empty() ? "" : ", ") + key;
+  return list;
+}
+
 void set_key(TrainConfig& c, const std::string& key, const std::string& text,
              const std::string& source) {
   bool found = false;
@@ -67,6 +80,8 @@ void set_key(TrainConfig& c, const std::string& key, const std::string& text,
     assign(field, text, source + ": " + key);
   });
   if (found) return;
+  std::string group = keys_below(key);
+  check<ValueError>(group.empty(), source + ": '" + key + "' is a group of keys:", group);
   std::string hint = nearest(key, known_keys());
   fail<ValueError>(source + ": unknown key '" + key + "'" +
                    (hint.empty() ? "" : "; did you mean '" + hint + "'?"));
@@ -74,18 +89,21 @@ void set_key(TrainConfig& c, const std::string& key, const std::string& text,
 
 void set_tree(TrainConfig& c, const YAML::Node& node, const std::string& prefix,
               const std::string& source) {
-  check<ValueError>(node.IsMap(), source,
-                    ": expected 'key: value' lines" + (prefix.empty() ? "" : " below " + prefix));
+  std::set<std::string> seen;
   for (const auto& item : node) {
-    std::string key = prefix + item.first.as<std::string>();
-    if (item.second.IsMap())
-      set_tree(c, item.second, key + ".", source);
-    else if (item.second.IsScalar())
-      set_key(c, key, item.second.Scalar(), source);
-    else if (item.second.IsNull())
-      set_key(c, key, "", source);
-    else
-      fail<ValueError>(source, ":", key, "must be one value");
+    std::string where = source + ": line " + std::to_string(item.first.Mark().line + 1);
+    check<ValueError>(item.first.IsScalar(), where + ": a key must be a word");
+    std::string key = prefix + item.first.Scalar();
+    check<ValueError>(seen.insert(key).second, where + ": '" + key + "' stands twice");
+    const YAML::Node& value = item.second;
+    if (value.IsMap())
+      set_tree(c, value, key + ".", source);
+    else if (value.IsScalar())
+      set_key(c, key, value.Scalar(), where);
+    else if (!value.IsNull())
+      fail<ValueError>(where + ": '" + key + "' must be one value, not a list");
+    else if (keys_below(key).empty())  // a group with nothing in it says nothing
+      set_key(c, key, "", where);
   }
 }
 
@@ -96,16 +114,27 @@ void parse_into(TrainConfig& c, const std::string& yaml, const std::string& sour
   } catch (const YAML::Exception& e) {
     fail<ValueError>(source + ": line " + std::to_string(e.mark.line + 1) + ": " + e.msg);
   }
-  if (!tree.IsNull()) set_tree(c, tree, "", source);
+  if (tree.IsNull()) return;
+  check<ValueError>(tree.IsMap(), source, ": expected 'key: value' lines");
+  set_tree(c, tree, "", source);
 }
 
 std::string quoted_if_needed(const std::string& s) {
-  bool plain = !s.empty() && s.find_first_of(":#'\"{}[],&*!|>%@` \t\n") == std::string::npos;
-  if (plain) return s;
+  // Words that a YAML reader could take for anything else are quoted, "null" and "~" among them.
+  bool plain = !s.empty() && s != "null" && s != "Null" && s != "NULL";
+  for (char ch : s)
+    plain = plain && (std::isalnum(static_cast<unsigned char>(ch)) || ch == '_' || ch == '.' ||
+                      ch == '/' || ch == '-');
+  if (plain && s[0] != '-') return s;
   std::string text = "\"";
   for (char ch : s) {
-    if (ch == '"' || ch == '\\') text += '\\';
-    text += ch == '\n' ? ' ' : ch;
+    auto code = static_cast<unsigned char>(ch);
+    if (ch == '"' || ch == '\\')
+      text += std::string("\\") + ch;
+    else if (code < 0x20)
+      text += std::string("\\x") + "0123456789abcdef"[code / 16] + "0123456789abcdef"[code % 16];
+    else
+      text += ch;
   }
   return text + "\"";
 }
@@ -152,7 +181,8 @@ TrainConfig load_config(const std::string& path, const std::vector<std::string>&
   if (!path.empty()) {
     std::ifstream file(path);
     std::stringstream text;
-    check<FileError>(bool(file), path + ": cannot be opened");
+    check<FileError>(bool(file), path + ": cannot be opened:", std::strerror(errno));
+    check<FileError>(!std::filesystem::is_directory(path), path + ": is a folder, not a file");
     text << file.rdbuf();
     check<FileError>(!file.bad() && (text || text.str().empty()), path + ": cannot be read");
     parse_into(c, text.str(), path);
@@ -193,9 +223,12 @@ void validate(const TrainConfig& c) {
   one_of("schedule.name", c.schedule.name, {"cosine", "constant"});
   auto at_least = [](const std::string& key, auto value, auto least) {
     check<ValueError>(value >= least, key, "must be at least", least, ", not", value);
+    if constexpr (std::is_integral_v<decltype(value)>) {
+      constexpr int64_t kMost = 1'000'000'000;  // products of two of them fit 64 bits
+      check<ValueError>(value <= kMost, key, "must be at most", kMost, ", not", value);
+    }
   };
   at_least("epochs", c.epochs, int64_t(1));
-  at_least("seed", c.seed, int64_t(0));
   at_least("threads", c.threads, int64_t(0));
   at_least("max_steps", c.max_steps, int64_t(0));
   at_least("checkpoint_every", c.checkpoint_every, int64_t(1));
@@ -207,6 +240,9 @@ void validate(const TrainConfig& c) {
   at_least("data.image_size", c.data.image_size, int64_t(8));
   at_least("optimizer.weight_decay", c.optimizer.weight_decay, 0.0);
   at_least("schedule.warmup", c.schedule.warmup, int64_t(0));
+  check<ValueError>(c.seed >= 0, "seed must be at least 0, not", c.seed);
+  check<ValueError>(c.optimizer.momentum >= 0, "optimizer.momentum must be at least 0, not",
+                    c.optimizer.momentum);
   check<ValueError>(c.optimizer.lr > 0, "optimizer.lr must be above 0, not", c.optimizer.lr);
   check<ValueError>(!c.run.empty() && c.run[0] != '.' && c.run.find('/') == std::string::npos,
                     "run must be the name of a folder, not '" + c.run + "'");

@@ -3,38 +3,70 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <new>
 
+#include "tapegrad/core/error.h"
+#include "tapegrad/tools/app/code_version.h"
 #include "tapegrad/tools/app/commands.h"
+#include "tapegrad/tools/app/config.h"
 
 namespace tg::app {
+namespace {
 
-int run_program(int argc, char** argv) {
+constexpr int kFailed = 1, kWrongWords = 2;
+
+// Whatever went wrong is one line, whoever wrote the message.
+int report(std::string message, int status) {
+  std::fflush(stdout);
+  for (char& c : message)
+    if (c == '\n' || c == '\r') c = ' ';
+  fmt::print(stderr, "tapegrad: {}\n", message);
+  return status;
+}
+
+struct CommandLine {
   CLI::App app{"Trains and uses models written with tapegrad."};
-  app.require_subcommand(1);
-
   TrainArguments train;
-  std::vector<std::string> words;
-  CLI::App* train_app = app.add_subcommand("train", "train a model as a YAML file says");
-  train_app->add_option("config", words, "CONFIG.yaml, then key=value to change it");
-  train_app->add_option("--resume", train.resume, "folder of a run to go on with");
-
+  std::vector<std::string> words, files;
   std::string checkpoint;
-  std::vector<std::string> files;
   int samples = 0;
-  CLI::App* eval_app =
-      app.add_subcommand("eval", "loss and accuracy of a checkpoint on the test set");
-  eval_app->add_option("checkpoint", checkpoint, "a .safetensors file of a run")->required();
-  eval_app->add_option("overrides", words, "key=value");
-  CLI::App* predict_app = app.add_subcommand("predict", "class and confidence of pictures");
-  predict_app->add_option("checkpoint", checkpoint, "a .safetensors file of a run")->required();
-  predict_app->add_option("files", files, "picture files");
-  predict_app->add_option("--samples", samples, "instead, the first N test images");
-  CLI::App* info_app = app.add_subcommand("info", "version, devices, threads; or a checkpoint");
-  info_app->add_option("checkpoint", checkpoint, "what a .safetensors file of a run holds");
+  CLI::App *train_app, *eval_app, *predict_app, *info_app;
 
-  CLI11_PARSE(app, argc, argv);
-  try {
+  CommandLine() {
+    app.set_version_flag("--version", fmt::format("{} ({})", TAPEGRAD_VERSION, code_commit()));
+    train_app = app.add_subcommand("train", "train a model as a YAML file says");
+    train_app->add_option("config", words, "CONFIG.yaml, then key=value to change it");
+    train_app->add_option("--resume", train.resume, "folder of a run to go on with");
+    eval_app = app.add_subcommand("eval", "loss and accuracy of a checkpoint on the test set");
+    eval_app->add_option("checkpoint", checkpoint, "a .safetensors file of a run")->required();
+    eval_app->add_option("overrides", words, "key=value");
+    predict_app = app.add_subcommand("predict", "class and confidence of pictures");
+    predict_app->add_option("checkpoint", checkpoint, "a .safetensors file of a run")->required();
+    predict_app->add_option("files", files, "picture files");
+    predict_app->add_option("--samples", samples, "instead, the first N test images");
+    info_app = app.add_subcommand("info", "version, devices, threads; or a checkpoint");
+    info_app->add_option("checkpoint", checkpoint, "what a .safetensors file of a run holds");
+  }
+
+  // ValueError for a first word that is no command: CLI11 would complain about all words instead.
+  void check_command(int argc, char** argv) const {
+    std::vector<std::string> known;
+    std::string list;
+    for (const CLI::App* command : app.get_subcommands({})) {
+      known.push_back(command->get_name());
+      list += (list.empty() ? "" : ", ") + known.back();
+    }
+    check<ValueError>(argc > 1, "which command?", list + "; tapegrad --help says more");
+    std::string word = argv[1];
+    if (word.starts_with("-") || std::find(known.begin(), known.end(), word) != known.end()) return;
+    std::string hint = nearest(word, known);
+    fail<ValueError>("unknown command '" + word + "'" +
+                     (hint.empty() ? "; there are " + list : "; did you mean '" + hint + "'?"));
+  }
+
+  int run(int argc, char** argv) {
     if (*train_app) {
+      train.command.assign(argv, argv + argc);
       for (const std::string& word : words) {
         bool is_config =
             train.config.empty() && train.overrides.empty() && word.find('=') == std::string::npos;
@@ -48,12 +80,33 @@ int run_program(int argc, char** argv) {
     if (*eval_app) return eval_command(checkpoint, words);
     if (*predict_app) return predict_command(checkpoint, files, samples);
     if (*info_app) return info_command(checkpoint);
-  } catch (const std::exception& e) {
-    std::fflush(stdout);
-    fmt::print(stderr, "tapegrad: {}\n", e.what());
-    return 1;
+    return 0;
   }
-  return 0;
+};
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  CommandLine line;
+  try {
+    line.check_command(argc, argv);
+    line.app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return line.app.exit(e);  // asked for help or the version
+    return report(std::string(e.what()) + " (tapegrad --help says more)", kWrongWords);
+  } catch (const Error& e) {
+    return report(e.what(), kWrongWords);
+  }
+  try {
+    int status = line.run(argc, argv);
+    check<FileError>(std::fflush(stdout) == 0 && !std::ferror(stdout),
+                     "standard output: what was printed could not be written");
+    return status;
+  } catch (const std::bad_alloc&) {
+    return report("out of memory", kFailed);
+  } catch (const std::exception& e) {
+    return report(e.what(), kFailed);
+  }
 }
 
 }  // namespace tg::app

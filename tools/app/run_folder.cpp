@@ -1,8 +1,12 @@
 #include "tapegrad/tools/app/run_folder.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -10,18 +14,25 @@
 
 #include "tapegrad/core/error.h"
 #include "tapegrad/core/io/atomic_file.h"
+#include "tapegrad/core/io/file_reader.h"
 #include "tapegrad/core/parallel.h"
+#include "tapegrad/tools/app/code_version.h"
 
 namespace tg::app {
 namespace fs = std::filesystem;
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 void move_aside(const std::string& path) {
   for (int n = 1;; ++n) {
     std::string other = path + "." + std::to_string(n);
-    if (fs::exists(other)) continue;
-    fs::rename(path, other);
+    std::error_code error;
+    if (fs::exists(other, error)) continue;
+    fs::rename(path, other, error);
+    check<FileError>(!error, path, ": the older run cannot be moved to", other + ":",
+                     error.message());
     fmt::print("moved the older run to {}\n", other);
     return;
   }
@@ -35,31 +46,93 @@ std::string now_text() {
                      utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
+Json config_json(const TrainConfig& config) {
+  Json json;
+  for_each_key(config, [&](const std::string& name, const auto& field, const char*) {
+    size_t dot = name.find('.');
+    if (dot == std::string::npos)
+      json[name] = field;
+    else
+      json[name.substr(0, dot)][name.substr(dot + 1)] = field;
+  });
+  return json;
+}
+
+// When, how, with which code and on which machine.
+Json circumstances(const std::vector<std::string>& command) {
+  std::error_code ignored;
+  utsname machine{};
+  uname(&machine);
+  Json json;
+  json["time"] = now_text();
+  json["command"] = command;
+  json["folder"] = fs::current_path(ignored).string();
+  json["code"] = {{"version", TAPEGRAD_VERSION},
+                  {"commit", code_commit()},
+                  {"compiler", __VERSION__},
+                  {"compiled_for", TAPEGRAD_ARCH}};
+  json["machine"] = {{"host", machine.nodename},
+                     {"system", std::string(machine.sysname) + " " + machine.release},
+                     {"architecture", machine.machine},
+                     {"cores", std::thread::hardware_concurrency()},
+                     {"threads", num_threads()}};
+  return json;
+}
+
+// Names of files need not be UTF-8, which JSON is: what is not becomes a replacement character.
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace
 
 RunFolder::RunFolder(const TrainConfig& config)
     : path_((fs::path(config.outputs) / config.run).string()) {}
 
-void RunFolder::start(const TrainConfig& config, const std::string& data_checksum) {
+RunFolder::~RunFolder() { unlock(); }
+
+void RunFolder::lock() {
+  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  check<FileError>(lock_ >= 0, path_, ": cannot be used as the folder of a run:",
+                   std::generic_category().message(errno));
+  // A file system without locks has no protection against a second program, but works.
+  bool busy = ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  check<FileError>(!busy, path_,
+                   ": another program is training there; wait for it, or give run= another name");
+}
+
+void RunFolder::unlock() {
+  if (lock_ >= 0) ::close(lock_);
+  lock_ = -1;
+}
+
+void RunFolder::start(const TrainConfig& config, const std::string& data_checksum,
+                      const std::vector<std::string>& command) {
   std::error_code error;
-  if (fs::exists(path_)) move_aside(path_);
+  if (fs::exists(path_, error)) {
+    lock();
+    move_aside(path_);
+    unlock();
+  }
   fs::create_directories(path_, error);
   check<FileError>(!error, path_, ": cannot be made:", error.message());
+  lock();
   io::write_file(file("config.yaml"), to_yaml(config));
-  utsname machine{};
-  uname(&machine);
-  nlohmann::ordered_json run;
-  run["program"] = "tapegrad";
-  run["version"] = TAPEGRAD_VERSION;
-  run["started"] = now_text();
+  Json run = circumstances(command);
   run["seed"] = config.seed;
   run["data_sha256"] = data_checksum;
-  run["machine"] = {{"host", machine.nodename},
-                    {"system", std::string(machine.sysname) + " " + machine.release},
-                    {"architecture", machine.machine},
-                    {"cores", std::thread::hardware_concurrency()},
-                    {"threads", num_threads()}};
-  io::write_file(file("run.json"), run.dump(2) + "\n");
+  run["config"] = config_json(config);
+  io::write_file(file("run.json"), text_of(run));
+}
+
+void RunFolder::resume(const std::vector<std::string>& command) {
+  lock();
+  std::error_code ignored;
+  if (!fs::exists(file("run.json"), ignored)) return;
+  Json run = Json::parse(io::read_file(file("run.json")), nullptr, false);
+  if (!run.is_object() || (run.contains("resumed") && !run["resumed"].is_array())) return;
+  run["resumed"].push_back(circumstances(command));
+  io::write_file(file("run.json"), text_of(run));
 }
 
 void RunFolder::write_log(const std::vector<EpochRow>& rows) const {

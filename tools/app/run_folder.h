@@ -1,4 +1,5 @@
 // The folder of one run: outputs/<run>/ with config.yaml, run.json, log.csv and the checkpoints.
+// While a program trains in it, it is locked: a second one gets an error.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,9 +18,15 @@ struct EpochRow {
 class RunFolder {
  public:
   explicit RunFolder(const TrainConfig& config);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
   // Makes the folder and writes config.yaml and run.json. An older run there is moved aside to
   // <run>.1, <run>.2, ...: nothing is lost.
-  void start(const TrainConfig& config, const std::string& data_checksum);
+  void start(const TrainConfig& config, const std::string& data_checksum,
+             const std::vector<std::string>& command);
+  // Goes on in a folder that is there: notes so in run.json.
+  void resume(const std::vector<std::string>& command);
   std::string path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   std::string last() const { return file("last.safetensors"); }
@@ -28,7 +35,10 @@ class RunFolder {
   void write_log(const std::vector<EpochRow>& rows) const;
 
  private:
+  void lock();
+  void unlock();
   std::string path_;
+  int lock_ = -1;  // of the folder; the system takes it back when the program ends
 };
 
 }  // namespace tg::app

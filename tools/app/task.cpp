@@ -62,9 +62,26 @@ void set_split(Task& task, std::shared_ptr<const Images> train, std::shared_ptr<
                                                                         std::move(s.validation));
 }
 
+// Finds before the training what would otherwise end it in the middle.
+void check_images(const data::ImagesAndLabels& images, const std::string& which,
+                  const Shape& like) {
+  Shape shape = images.images.shape();
+  check<FileError>(shape.numel() > 0, which, "hold no pixels: their shape is", shape);
+  check<FileError>(shape[1] == like[1] && shape[2] == like[2], which, "have", shape[1], "x",
+                   shape[2], "pixels, but the training images", like[1], "x", like[2]);
+  auto classes = int64_t(data::fashion_mnist_classes().size());
+  const auto* label = images.labels.data<int64_t>();
+  for (int64_t i = 0; i < images.labels.numel(); ++i)
+    check<FileError>(label[i] >= 0 && label[i] < classes, which, "have the label", label[i],
+                     "for image", i, "; labels are 0 to", classes - 1);
+}
+
 Task fashion_mnist(const TrainConfig& c) {
   std::string folder = c.data.folder.empty() ? data::kFashionMnistFolder : c.data.folder;
   data::ImagesAndLabels images = data::read_mnist(folder, true);
+  data::ImagesAndLabels test = data::read_mnist(folder, false);
+  check_images(images, folder + ": the training images", images.images.shape());
+  check_images(test, folder + ": the test images", images.images.shape());
   data::MnistOptions augmented;
   augmented.augment = c.data.augment;
   Task task;
@@ -75,7 +92,7 @@ Task fashion_mnist(const TrainConfig& c) {
   task.image_shape = {1, images.images.size(1), images.images.size(2)};
   set_split(task, std::make_shared<data::Mnist>(images, augmented),
             std::make_shared<data::Mnist>(images), c);
-  task.test = std::make_shared<data::Mnist>(folder, false);
+  task.test = std::make_shared<data::Mnist>(std::move(test));
   task.classes = data::fashion_mnist_classes();
   return task;
 }

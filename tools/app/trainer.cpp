@@ -87,6 +87,19 @@ double number(const std::map<std::string, std::string>& user, const std::string&
   return v;
 }
 
+std::string join(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1)
+    lines.push_back(text.substr(at, end - at));
+  return lines;
+}
+
 template <class Row, class Visit>
 void for_each_figure(Row& r, Visit visit) {
   visit("train_loss", r.train_loss), visit("train_accuracy", r.train_accuracy);
@@ -146,6 +159,10 @@ void Trainer::save(const std::string& path) {
   p.position = at.batch;
   p.step = step_;
   p.user["config"] = to_yaml(config_);
+  p.user["classes"] = join(task_.classes);
+  p.user["image_rank"] = std::to_string(task_.image_shape.rank());
+  for (int d = 0; d < task_.image_shape.rank(); ++d)
+    p.user["image_size." + std::to_string(d)] = std::to_string(task_.image_shape[d]);
   p.user["score.loss_sum"] = to_text(score_.loss_sum);
   p.user["score.correct"] = std::to_string(score_.correct);
   p.user["score.count"] = std::to_string(score_.count);
@@ -158,9 +175,12 @@ void Trainer::save(const std::string& path) {
   optim::save_checkpoint(path, parts(), p);
 }
 
-void Trainer::start() { folder_.start(config_, task_.checksum); }
+void Trainer::start(const std::vector<std::string>& command) {
+  folder_.start(config_, task_.checksum, command);
+}
 
-void Trainer::resume() {
+void Trainer::resume(const std::vector<std::string>& command) {
+  folder_.resume(command);
   optim::Progress p = optim::load_checkpoint(folder_.last(), parts());
   step_ = p.step;
   score_.loss_sum = number(p.user, "score.loss_sum");
@@ -176,13 +196,16 @@ void Trainer::resume() {
     });
     rows_.push_back(row);
   }
+  if (!rows_.empty()) folder_.write_log(rows_);  // the end may have come before its last line
   loader_.load_state({p.epoch, p.position});
   fmt::print("resuming {} at epoch {}, batch {} of {}\n", folder_.path(), p.epoch + 1, p.position,
              loader_.size());
 }
 
 bool Trainer::finished() const {
-  return loader_.epoch() >= config_.epochs || (config_.max_steps > 0 && step_ >= config_.max_steps);
+  data::LoaderState at = loader_.state();
+  if (at.batch > 0) return false;  // in an epoch: if no batch is left of it, its validation is
+  return at.epoch >= config_.epochs || (config_.max_steps > 0 && step_ >= config_.max_steps);
 }
 
 std::string Trainer::resume_hint() const {
@@ -211,7 +234,6 @@ bool Trainer::run_epoch() {
   int64_t first = loader_.state().batch;
   int64_t last =
       config_.max_steps > 0 ? std::min(batches, first + config_.max_steps - step_) : batches;
-  bool cut = last < batches;
   Progress bar(fmt::format("epoch {}/{}", epoch + 1, config_.epochs), last, first);
   model_.module().train();
   double wait = 0;
@@ -235,8 +257,9 @@ bool Trainer::run_epoch() {
       if (step_ % config_.checkpoint_every == 0) save(folder_.last());
     }
   }
-  // A run that ends in the middle of an epoch closes it where it is.
-  if (cut) loader_.set_epoch(epoch + 1);
+  // A run that ends in the middle of an epoch closes it where it is, and so does one that went on
+  // behind its last batch.
+  loader_.set_epoch(epoch + 1);
   Score val = evaluate(model_, task_.validation, 256, int(config_.data.workers));
   if (interrupted()) {
     loader_.load_state({epoch, last});
@@ -267,14 +290,21 @@ bool Trainer::run_epoch() {
   return true;
 }
 
-TrainConfig config_of_checkpoint(const std::string& path) {
+Trained read_trained(const std::string& path) {
   optim::Progress p = optim::read_progress(path);
   auto found = p.user.find("config");
   check<FileError>(found != p.user.end(), path,
                    ": not a checkpoint of this program (it holds no config)");
-  TrainConfig c = parse_config(found->second, path);
-  validate(c);
-  return c;
+  Trained trained;
+  trained.config = parse_config(found->second, path);
+  validate(trained.config);
+  trained.classes = split_lines(p.user["classes"]);
+  auto rank = int64_t(number(p.user, "image_rank"));
+  check<FileError>(!trained.classes.empty() && rank >= 1 && rank <= 3, path,
+                   ": does not say what images it was trained on");
+  for (int64_t d = 0; d < rank; ++d)
+    trained.image_shape.push_back(int64_t(number(p.user, "image_size." + std::to_string(d))));
+  return trained;
 }
 
 }  // namespace tg::app

@@ -29,10 +29,10 @@ Score evaluate(Model& model, const std::shared_ptr<const Images>& images, int64_
 class Trainer {
  public:
   explicit Trainer(TrainConfig config);
-  // Starts afresh in outputs/<run>.
-  void start();
+  // Starts afresh in outputs/<run>. `command`: the words of the command line, for run.json.
+  void start(const std::vector<std::string>& command);
   // Goes on from outputs/<run>/last.safetensors.
-  void resume();
+  void resume(const std::vector<std::string>& command);
   // Trains to the end, prints as it goes; false if it was interrupted (state saved).
   bool run();
 
@@ -57,7 +57,12 @@ class Trainer {
   std::vector<EpochRow> rows_;
 };
 
-// The config that a checkpoint was trained with.
-TrainConfig config_of_checkpoint(const std::string& path);
+// What a checkpoint says of the training beside the weights.
+struct Trained {
+  TrainConfig config;
+  Shape image_shape;                 // [C,H,W]
+  std::vector<std::string> classes;  // by label
+};
+Trained read_trained(const std::string& path);
 
 }  // namespace tg::app
