@@ -47,6 +47,10 @@ MACROS = re.compile(r"TG_MODULE\w*|TG_HD\w*")
 # Switches that a library header reads, set in the one source that includes it.
 LIBRARY_SWITCHES = re.compile(r"(STB|STBI|EIGEN|CATCH_CONFIG|NOMINMAX)\w*|_GNU_SOURCE")
 
+# CUDA's own words, which the emulator says in its place.
+CUDA_WORDS = re.compile(r"__shared__|__launch_bounds__")
+CUDA_WORDS_IN = "kernels/simt/"
+
 INCLUDE = re.compile(r'^[ \t]*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 DEFINE = re.compile(r"^[ \t]*#\s*define\s+(\w+)", re.MULTILINE)
 PYTHON = re.compile(r'"(?:[^"\\\n]|\\.)*\bpython3?\b(?:[^"\\\n]|\\.)*"')
@@ -227,6 +231,8 @@ def check_macros(tree):
         for define in DEFINE.finditer(code):
             name = define.group(1)
             if MACROS.fullmatch(name) or (path.endswith((".cpp", ".cu")) and LIBRARY_SWITCHES.fullmatch(name)):
+                continue
+            if path.startswith(CUDA_WORDS_IN) and CUDA_WORDS.fullmatch(name):
                 continue
             yield f"{path}:{line_of(code, define.start())}: macro {name}; only TG_MODULE and TG_HD may be macros"
 

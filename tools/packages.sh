@@ -2,7 +2,7 @@
 # Installs the Debian packages that a part of the project needs, and nothing when they are there already
 # (so it works offline from then on).
 #
-#   tools/packages.sh SET...      sets: build data tests bench checks
+#   tools/packages.sh SET...      sets: build data tests bench emulated checks
 #   tools/packages.sh --list SET...   prints the names, one a line
 set -euo pipefail
 
@@ -13,8 +13,9 @@ packages_of() {
     data) echo dataset-fashion-mnist ;;
     tests) echo catch2 python3 ;;
     bench) echo libbenchmark-dev ;;
+    emulated) echo libboost-context-dev ;;
     checks) echo clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 ccache python3 shellcheck git ;;
-    *) echo "packages.sh: no set '$1' (build, data, tests, bench, checks)" >&2; return 1 ;;
+    *) echo "packages.sh: no set '$1' (build, data, tests, bench, emulated, checks)" >&2; return 1 ;;
   esac
 }
 

@@ -116,6 +116,8 @@ class CheckLayout(unittest.TestCase):
 
     def test_macros(self):
         self.finds({"nn/module.h": "#define TG_MODULE(...) 1\n#define TG_LOOP 2\n", "nn/README.md": ""}, "TG_LOOP")
+        self.assertEqual(breaches({"kernels/simt/builtins.h": "#define __shared__ static thread_local\n"}), [])
+        self.finds({"kernels/cuda/a.cuh": "#define __shared__ static\n"}, "__shared__")
 
     def test_python_at_run_time(self):
         self.finds({"tools/plot.cpp": 'int main() { system("python3 plot.py"); }\n', "tools/README.md": ""}, "Python")
