@@ -149,7 +149,7 @@ TEST_CASE("program: Ctrl-C stops cleanly and the resumed run has the same weight
     INFO(f.out << f.err);
     CHECK(f.status == 130);
     CHECK(f.err.empty());
-    CHECK_THAT(f.out, Catch::Contains("go on with: tapegrad train --resume " + at));
+    CHECK_THAT(f.out, Catch::Contains("tapegrad train --resume " + at + "\n"));
     optim::Progress stopped = optim::read_progress(last);
     CHECK(stopped.step > 0);
     CHECK(stopped.step < 600);
@@ -246,10 +246,13 @@ TEST_CASE("program: an outputs folder that cannot be written", "[program]") {
                 {folder / "file", "Not a directory"});
   // A run that is there already but may not be changed.
   REQUIRE(run(words).status == 0);
-  fs::permissions(folder / "outputs", fs::perms(0555));
+  for (const char* name : {"outputs", "outputs/run"})
+    fs::permissions(folder / name, fs::perms(0555));
   check_refused(run(words, as_user), {folder / "outputs/run", "Permission denied"});
   check_refused(run({"train", "--resume", folder / "outputs/run"}, as_user),
                 {folder / "outputs/run", "Permission denied"});
+  for (const char* name : {"outputs", "outputs/run"})
+    fs::permissions(folder / name, fs::perms(0755));
 }
 
 TEST_CASE("program: a run that is not there cannot be resumed", "[program]") {
@@ -263,6 +266,10 @@ TEST_CASE("program: a run that is not there cannot be resumed", "[program]") {
   check_refused(run({"train", "--resume", at, "optimizer.lr=1"}),
                 {"keeps the settings", "optimizer.lr=1"});
   check_refused(run({"train", folder / "config.yaml", "--resume", at}), {"not both"});
+  TemporaryFolder other;
+  write_idx(other, 50);
+  check_refused(run({"train", "--resume", at, "data.folder=" + (other / "")}),
+                {at, "not those that the run began with"});
   // One that is finished says so and changes no weight.
   std::string right = weights(at + "/last.safetensors");
   Finished f = run({"train", "--resume", at + "/"});

@@ -125,8 +125,7 @@ void RunFolder::start(const TrainConfig& config, const std::string& data_checksu
   io::write_file(file("run.json"), text_of(run));
 }
 
-void RunFolder::resume(const std::vector<std::string>& command) {
-  lock();
+void RunFolder::note_resume(const std::vector<std::string>& command) const {
   std::error_code ignored;
   if (!fs::exists(file("run.json"), ignored)) return;
   Json run = Json::parse(io::read_file(file("run.json")), nullptr, false);

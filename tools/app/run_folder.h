@@ -25,8 +25,10 @@ class RunFolder {
   // <run>.1, <run>.2, ...: nothing is lost.
   void start(const TrainConfig& config, const std::string& data_checksum,
              const std::vector<std::string>& command);
-  // Goes on in a folder that is there: notes so in run.json.
-  void resume(const std::vector<std::string>& command);
+  // For a run that goes on: FileError if another program trains there, or the folder is missing.
+  void lock();
+  // Adds this command to run.json.
+  void note_resume(const std::vector<std::string>& command) const;
   std::string path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   std::string last() const { return file("last.safetensors"); }
@@ -35,7 +37,6 @@ class RunFolder {
   void write_log(const std::vector<EpochRow>& rows) const;
 
  private:
-  void lock();
   void unlock();
   std::string path_;
   int lock_ = -1;  // of the folder; the system takes it back when the program ends

@@ -110,8 +110,10 @@ Task image_folder(const TrainConfig& c) {
                    ": train and test have different classes");
   Task task;
   Sha256 hash;  // of names only: hashing all pictures would take longer than reading them once
-  for (int64_t i = 0; i < train->size(); ++i)
-    hash.add(train->name(i).data(), train->name(i).size());
+  for (int64_t i = 0; i < train->size(); ++i) {
+    std::string name = train->name(i).substr(c.data.folder.size());  // the folder may move
+    hash.add(name.data(), name.size() + 1);
+  }
   task.checksum = hash.hex();
   task.classes = train->classes();
   task.image_shape = {3, c.data.image_size, c.data.image_size};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -87,6 +88,18 @@ double number(const std::map<std::string, std::string>& user, const std::string&
   return v;
 }
 
+// As a shell takes it for one word.
+std::string shell_word(const std::string& word) {
+  bool plain = !word.empty();
+  for (char c : word)
+    plain = plain && (std::isalnum(static_cast<unsigned char>(c)) ||
+                      std::string("_-./+=,:@%").find(c) != std::string::npos);
+  if (plain) return word;
+  std::string quoted = "'";
+  for (char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string join(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
@@ -159,6 +172,7 @@ void Trainer::save(const std::string& path) {
   p.position = at.batch;
   p.step = step_;
   p.user["config"] = to_yaml(config_);
+  p.user["data_sha256"] = task_.checksum;
   p.user["classes"] = join(task_.classes);
   p.user["image_rank"] = std::to_string(task_.image_shape.rank());
   for (int d = 0; d < task_.image_shape.rank(); ++d)
@@ -176,11 +190,15 @@ void Trainer::save(const std::string& path) {
 }
 
 void Trainer::start(const std::vector<std::string>& command) {
+  if (!command.empty()) program_ = command[0];
   folder_.start(config_, task_.checksum, command);
 }
 
 void Trainer::resume(const std::vector<std::string>& command) {
-  folder_.resume(command);
+  if (!command.empty()) program_ = command[0];
+  folder_.lock();
+  check<ValueError>(optim::read_progress(folder_.last()).user["data_sha256"] == task_.checksum,
+                    folder_.path(), ": the training data are not those that the run began with");
   optim::Progress p = optim::load_checkpoint(folder_.last(), parts());
   step_ = p.step;
   score_.loss_sum = number(p.user, "score.loss_sum");
@@ -196,10 +214,12 @@ void Trainer::resume(const std::vector<std::string>& command) {
     });
     rows_.push_back(row);
   }
-  if (!rows_.empty()) folder_.write_log(rows_);  // the end may have come before its last line
   loader_.load_state({p.epoch, p.position});
-  fmt::print("resuming {} at epoch {}, batch {} of {}\n", folder_.path(), p.epoch + 1, p.position,
-             loader_.size());
+  folder_.note_resume(command);
+  if (!rows_.empty()) folder_.write_log(rows_);  // the end may have come before its last line
+  if (!finished())
+    fmt::print("resuming {} at epoch {}, batch {} of {}\n", folder_.path(), p.epoch + 1, p.position,
+               loader_.size());
 }
 
 bool Trainer::finished() const {
@@ -209,8 +229,8 @@ bool Trainer::finished() const {
 }
 
 std::string Trainer::resume_hint() const {
-  return fmt::format("stopped after {} steps; go on with: tapegrad train --resume {}", step_,
-                     folder_.path());
+  return fmt::format("stopped after {} steps; go on with: {} train --resume {}", step_,
+                     shell_word(program_), shell_word(folder_.path()));
 }
 
 bool Trainer::run() {

@@ -45,6 +45,7 @@ class Trainer {
 
   TrainConfig config_;
   RunFolder folder_;
+  std::string program_ = "tapegrad";  // as it was called, for hints
   Task task_;
   Model model_;
   data::DataLoader<data::ImageAndLabel> loader_;

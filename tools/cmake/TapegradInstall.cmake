@@ -7,6 +7,9 @@ foreach(folder IN LISTS library_folders)
           FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
 endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/tools/tapegrad.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tapegrad)
+if(TARGET tapegrad_program)
+  install(TARGETS tapegrad_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 install(TARGETS tapegrad EXPORT tapegradTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
