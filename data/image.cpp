@@ -1,5 +1,6 @@
 #include "tapegrad/data/image.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -58,6 +59,34 @@ std::string decoder_reason() {
   return reason ? reason : "unknown format";
 }
 
+// The file's bytes for stb_image, which takes what is missing at the end for zeros in most formats:
+// this notices that it asked for more than there is.
+struct Source {
+  const std::string& bytes;
+  size_t at = 0;
+  bool beyond = false;
+
+  int read(char* to, int asked) {
+    constexpr size_t kRefill = 128;  // the size of its buffer, for which less will do
+    size_t n = std::min(size_t(asked), bytes.size() - at);
+    if (n == 0 || (n < size_t(asked) && size_t(asked) != kRefill)) beyond = true;
+    std::memcpy(to, bytes.data() + at, n);
+    at += n;
+    return int(n);
+  }
+  void skip(int n) { at = size_t(std::clamp<int64_t>(int64_t(at) + n, 0, int64_t(bytes.size()))); }
+
+  static stbi_io_callbacks callbacks() {
+    stbi_io_callbacks c;
+    c.read = [](void* me, char* to, int n) { return static_cast<Source*>(me)->read(to, n); };
+    c.skip = [](void* me, int n) { static_cast<Source*>(me)->skip(n); };
+    c.eof = [](void* me) {
+      return int(static_cast<Source*>(me)->at == static_cast<Source*>(me)->bytes.size());
+    };
+    return c;
+  }
+};
+
 struct FreePixels {
   void operator()(void* p) const { stbi_image_free(p); }
 };
@@ -72,17 +101,22 @@ Tensor decode_image(const std::string& bytes, const std::string& name, ReadImage
                    jpeg.adobe_transform == 2 ? "YCCK" : "CMYK",
                    "colours is not supported; convert it to RGB");
   auto data = reinterpret_cast<const stbi_uc*>(bytes.data());
-  int size = int(std::min<size_t>(bytes.size(), size_t(1) << 30)), w = 0, h = 0, stored = 0;
+  check<FileError>(bytes.size() <= size_t(1) << 30, name, ": too large:", int64_t(bytes.size()),
+                   "bytes");
+  int size = int(bytes.size()), w = 0, h = 0, stored = 0;
   check<FileError>(stbi_info_from_memory(data, size, &w, &h, &stored) != 0, name,
                    ": not a picture that can be read:", decoder_reason());
   check<FileError>(w > 0 && h > 0 && int64_t(w) * h <= kMostPixels, name, ": too large:", w, "x",
                    h);
   bool wide = stbi_is_16_bit_from_memory(data, size) != 0 && !options.as_u8;
+  Source source{bytes};
+  stbi_io_callbacks io = Source::callbacks();
   std::unique_ptr<void, FreePixels> pixels;
   if (wide)
-    pixels.reset(stbi_load_16_from_memory(data, size, &w, &h, &stored, options.channels));
+    pixels.reset(stbi_load_16_from_callbacks(&io, &source, &w, &h, &stored, options.channels));
   else
-    pixels.reset(stbi_load_from_memory(data, size, &w, &h, &stored, options.channels));
+    pixels.reset(stbi_load_from_callbacks(&io, &source, &w, &h, &stored, options.channels));
+  check<FileError>(!source.beyond, name, ": cut: it ends before its picture does");
   check<FileError>(pixels != nullptr, name, ": damaged:", decoder_reason());
   int64_t channels = options.channels ? options.channels : stored;
   Tensor image = empty({h, w, channels}, wide ? f32 : u8);  // as the decoder has it

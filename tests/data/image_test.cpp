@@ -83,6 +83,44 @@ TEST_CASE("pictures that cannot be read say why", "[data][image][IMG-02]") {
     CHECK_THROWS_AS(decode_image(whole.substr(0, n), "cut.png"), FileError);
 }
 
+TEST_CASE("a cut picture is refused in every format", "[data][image][IMG-02]") {
+  // 3 x 2 pixels of 1 to 18, as the formats' texts have them; decoders take missing bytes for
+  // zeros.
+  std::string rgb, bgr_from_below;
+  for (int v = 1; v <= 18; ++v) rgb += char(v);
+  for (int row : {1, 0}) {
+    for (int x = 0; x < 3; ++x)
+      for (int c : {2, 1, 0}) bgr_from_below += rgb[size_t(9 * row + 3 * x + c)];
+    bgr_from_below += std::string(3, '\0');  // BMP rows are multiples of 4 bytes
+  }
+  std::string ppm = "P6 3 2 255\n" + rgb;
+  std::string bmp =
+      "BM" + std::string("\x4e\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\3\0\0\0\2\0\0\0\1\0\x18\0", 28) +
+      std::string(24, '\0') + bgr_from_below;
+  std::string tga = std::string("\0\0\2\0\0\0\0\0\0\0\0\0\3\0\2\0\x18\0", 18) +
+                    bgr_from_below.substr(0, 9) + bgr_from_below.substr(12, 9);
+  // One pixel, white: a palette of two, then LZW codes clear, 1, end.
+  std::string gif("GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\1\0\1\0\0\2\2\x4c\1\0;", 35);
+  struct Case {
+    std::string name, whole;
+    size_t needed;  // bytes without which pixels are missing
+    double sum;
+  };
+  for (const Case& c :
+       {Case{"x.ppm", ppm, ppm.size(), 171}, Case{"x.bmp", bmp, bmp.size() - 3, 171},
+        Case{"x.tga", tga, tga.size(), 171}, Case{"x.gif", gif, gif.size() - 2, 765}}) {
+    INFO(c.name);
+    ReadImageOptions as_rgb;
+    as_rgb.channels = 3;
+    CHECK(sum(decode_image(c.whole, c.name, as_rgb).to(f64)).item() == c.sum);
+    for (size_t n = 0; n < c.needed; ++n) {
+      INFO(n << " of " << c.whole.size() << " bytes");
+      CHECK_THROWS_WITH(decode_image(c.whole.substr(0, n), c.name),
+                        Catch::StartsWith(c.name + ": "));
+    }
+  }
+}
+
 TEST_CASE("resize equals PyTorch's with antialias", "[data][transforms]") {
   Tensor x = zeros({1, 5, 6});
   for (int64_t i = 0; i < 30; ++i) x.mutable_data<float>()[i] = float(double(73 * i % 251) / 64);
