@@ -9,6 +9,7 @@
 
 #include "tapegrad/core/cpu_memory.h"
 #include "tapegrad/core/error.h"
+#include "tapegrad/core/memory_guard.h"
 
 namespace tg {
 namespace {
@@ -89,7 +90,11 @@ void* allocate(Device device, size_t bytes, Purpose purpose) {
   int64_t live = a.live.fetch_add(int64_t(bytes), std::memory_order_relaxed) + int64_t(bytes);
   bool allowed = live <= a.limit.load(std::memory_order_relaxed);
   detail::ThreadMemory* memory = memory_of_thread();
-  void* data = allowed ? detail::take_block(memory, bytes) : nullptr;
+  void* data = nullptr;
+  if (detail::guards_in_use.load(std::memory_order_relaxed)) [[unlikely]]
+    data = allowed ? detail::take_guarded(memory, bytes) : nullptr;
+  else if (allowed) [[likely]]
+    data = detail::take_block(memory, bytes);
   if (!data) [[unlikely]] {
     a.live.fetch_sub(int64_t(bytes), std::memory_order_relaxed);
     out_of_memory(device, bytes, !allowed);
@@ -103,7 +108,9 @@ void* allocate(Device device, size_t bytes, Purpose purpose) {
 void deallocate(Device, void* data, size_t bytes, Purpose purpose) noexcept {
   if (!data) return;
   detail::ThreadMemory* memory = memory_of_thread();
-  detail::give_block(memory, data, bytes);
+  bool guarded = detail::guards_in_use.load(std::memory_order_relaxed);
+  if (!guarded || !detail::give_guarded(memory, data, bytes)) [[likely]]
+    detail::give_block(memory, data, bytes);
   cpu_account.live.fetch_sub(int64_t(bytes), std::memory_order_relaxed);
   count(memory, purpose, -int64_t(bytes));
 }

@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "tapegrad/core/error.h"
+#include "tapegrad/core/split_count.h"
 #include "tapegrad/core/thread_state.h"
 
 namespace tg {
@@ -215,7 +216,11 @@ int usable_cores() {
 
 std::atomic<int> wanted_threads{0};  // 0: not decided yet
 
+std::atomic<int64_t> jobs_split{0}, pieces_made{0};
+
 }  // namespace
+
+SplitCount split_count() { return {jobs_split.load(), pieces_made.load()}; }
 
 int num_threads() {
   int n = wanted_threads.load(std::memory_order_relaxed);
@@ -241,6 +246,10 @@ namespace detail {
 void run_chunks(int64_t chunks, void (*work)(void* context, int64_t chunk), void* context) {
   Job job(chunks, work, context);
   int threads = num_threads();
+  if (chunks > 1 && !inside_parallel_work) {
+    jobs_split.fetch_add(1, std::memory_order_relaxed);
+    pieces_made.fetch_add(chunks, std::memory_order_relaxed);
+  }
   if (threads == 1 || chunks <= 1 || inside_parallel_work)
     job.take_chunks();
   else

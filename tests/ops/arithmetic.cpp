@@ -71,6 +71,7 @@ Row number_first_row(const std::string& name, const std::string& sign,
   row.dtypes = {f32, f64, f16, bf16, i64, i32};
   for (Shape shape : {Shape{3, 4}, Shape{2, 3, 5}, Shape{0}, Shape{}})
     row.samples.push_back({{normal(shape)}, number_first(op, 3), "3 " + sign + " x0"});
+  row.large = [op] { return Sample{{normal({330, 300})}, number_first(op, 3), ""}; };
   return row;
 }
 

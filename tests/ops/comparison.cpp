@@ -89,6 +89,7 @@ Row equal_row() {
                  {{values({2}, {1, kNan}), values({2}, {1, kNan})}, call, torch, false},
                  {{normal({0}), normal({0})}, call, torch},
                  {{normal({2, 1}), normal({2})}, call, torch}};
+  row.large = [call] { return Sample{{positive({330, 300}), positive({330, 300})}, call, ""}; };
   return row;
 }
 
@@ -103,6 +104,7 @@ Row allclose_row() {
                  {{values({2}, {1, kInf}), values({2}, {1, kInf})}, call, torch, false},
                  {{values({2}, {1, kInf}), values({2}, {1, -kInf})}, call, torch, false},
                  {{values({1}, {kNan}), values({1}, {kNan})}, call, torch, false}};
+  row.large = [call] { return Sample{{positive({330, 300}), positive({330, 300})}, call, ""}; };
   return row;
 }
 

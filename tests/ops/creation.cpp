@@ -106,7 +106,8 @@ Row fill_row(const std::string& name, const Tensor& (*op)(const Tensor&),
                        "torch.where(torch.arange(6) % 2 == 1, torch.full_like(x0, " +
                            std::string(name == "fill_" ? "2" : "0") + "), x0)[None]"});
   r.inplace = [op](const Tensors& x) -> Tensors { return {op(x[0])}; };
-  r.opt_outs = {{Part::second_derivative, "the first derivative is a constant 0"}};
+  r.opt_outs = {{Part::second_derivative, "the first derivative is a constant 0"},
+                {Part::backward_split, "a gradient of 0 takes no work"}};
   r.large = [op] {
     return Sample{
         {normal({300, 400})}, [op](const Tensors& x) -> Tensors { return {op(x[0].clone())}; }, ""};

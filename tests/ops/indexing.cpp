@@ -83,7 +83,7 @@ Row index_row() {
                   },
                   "do not broadcast"}});
   r.large = [] {
-    return Sample{{normal({300, 70}), integers({1700}, 0, 300)},
+    return Sample{{normal({20, 3000}), integers({40}, 0, 20)},
                   [](const Tensors& x) -> Tensors { return {x[0].index({x[1]})}; },
                   "x0[x1]"};
   };
@@ -153,10 +153,10 @@ Row index_put_row() {
         "a leaf that requires grad"}});
   r.large = [] {
     Sample s = put_sample(
-        normal({300, 60}), normal({2000, 60}),
+        normal({20, 3000}), normal({40, 3000}),
         [](auto& x, auto& v) {
           std::vector<int64_t> at;
-          for (int64_t i = 0; i < 2000; ++i) at.push_back(i * i % 300);
+          for (int64_t i = 0; i < 40; ++i) at.push_back(i * i % 20);
           index_put_(x, {ints(at)}, v, true);
         },
         "");

@@ -63,6 +63,8 @@ Row stack_row() {
   return r;
 }
 
+const OptOut kViewOfParts = {Part::forward_split, "parts are views: the forward moves no elements"};
+
 Row split_row() {
   Row r{.name = "split"};
   r.dtypes = kDTypes;
@@ -81,6 +83,10 @@ Row split_row() {
               "split: the sizes sum to 3 but dim 0 has 4"},
              {[]() -> Tensors { return split(zeros({4}), 0); }, "1 or more"},
              {[]() -> Tensors { return split(zeros({}), 1); }, "rank 0"}};
+  r.large = [] {
+    return Sample{{normal({300, 400})}, [](const Tensors& x) { return split(x[0], 150); }, ""};
+  };
+  r.opt_outs = {kViewOfParts};
   return r;
 }
 
@@ -93,6 +99,10 @@ Row chunk_row() {
       {{normal({2})}, [](const Tensors& x) { return chunk(x[0], 5); }, "x0.chunk(5)"},
       {{normal({0, 2})}, [](const Tensors& x) { return chunk(x[0], 2); }, "x0.chunk(2)"}};
   r.fails = {{[]() -> Tensors { return chunk(zeros({4}), 0); }, "needs 1 chunk or more"}};
+  r.large = [] {
+    return Sample{{normal({300, 400})}, [](const Tensors& x) { return chunk(x[0], 2, 1); }, ""};
+  };
+  r.opt_outs = {kViewOfParts};
   return r;
 }
 

@@ -99,6 +99,9 @@ Row cross_entropy_row() {
 
 Row nll_loss_row() {
   Row row = class_row("nll_loss", nll_loss, false);
+  row.large = [] {
+    return class_sample("nll_loss", nll_loss, {normal({99000, 3}), integers({99000}, 0, 3)}, {});
+  };
   row.fails = {{[]() -> Tensors {
                   return {nll_loss(zeros({3, 5}), full({3}, -1, {i64}))};
                 },

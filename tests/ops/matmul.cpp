@@ -128,7 +128,8 @@ Row addmm_row() {
 
 // mm, bmm, mv, dot, outer: matmul for one rank.
 Row ranked_row(const std::string& name, Tensor (*op)(const Tensor&, const Tensor&),
-               const std::vector<std::pair<Shape, Shape>>& shapes, std::vector<Fails> fails) {
+               const std::vector<std::pair<Shape, Shape>>& shapes,
+               const std::pair<Shape, Shape>& large, std::vector<Fails> fails) {
   Row row{.name = name};
   row.dtypes = kDTypes;
   for (const auto& shape : shapes) {
@@ -136,6 +137,9 @@ Row ranked_row(const std::string& name, Tensor (*op)(const Tensor&, const Tensor
         {{normal(shape.first), normal(shape.second)}, call(op), "torch." + name + "(x0, x1)"});
   }
   row.fails = std::move(fails);
+  row.large = [op, large] {
+    return Sample{{normal(large.first), normal(large.second)}, call(op), ""};
+  };
   return row;
 }
 
@@ -201,6 +205,7 @@ Row einsum_row() {
                 },
                 "appears twice in one operand"},
                {[]() -> Tensors { return {einsum("", {})}; }, "at least one operand"}};
+  row.large = [sample] { return sample("bij,bjk->bik", {{6, 110, 90}, {6, 90, 100}}); };
   return row;
 }
 
@@ -210,6 +215,7 @@ Rows matmul_rows() {
   Rows rows = {matmul_row(), linear_row(), addmm_row(), einsum_row()};
   rows.push_back(
       ranked_row("mm", mm, {{{3, 4}, {4, 5}}, {{3, 0}, {0, 2}}, {{0, 4}, {4, 5}}, {{1, 8}, {8, 1}}},
+                 {{310, 300}, {300, 320}},
                  {{[]() -> Tensors {
                      return {mm(zeros({2, 2, 2}), zeros({2, 2}))};
                    },
@@ -219,17 +225,21 @@ Rows matmul_rows() {
                              {{3, 2, 0}, {3, 0, 3}},
                              {{0, 2, 3}, {0, 3, 2}},
                              {{2, 1, 9}, {2, 9, 1}}},
+                            {{6, 110, 90}, {6, 90, 100}},
                             {{[]() -> Tensors {
                                 return {bmm(zeros({1, 2, 3}), zeros({2, 3, 2}))};
                               },
                               "batch sizes differ"}}));
-  rows.push_back(
-      ranked_row("mv", mv, {{{3, 4}, {4}}, {{1, 20}, {20}}, {{3, 0}, {0}}, {{0, 4}, {4}}},
-                 {{[]() -> Tensors { return {mv(zeros({4}), zeros({4}))}; }, "mv: takes ranks"}}));
   rows.push_back(ranked_row(
-      "dot", dot, {{{4}, {4}}, {{1}, {1}}, {{0}, {0}}, {{37}, {37}}},
+      "mv", mv, {{{3, 4}, {4}}, {{1, 20}, {20}}, {{3, 0}, {0}}, {{0, 4}, {4}}}, {{600, 700}, {700}},
+      {{[]() -> Tensors { return {mv(zeros({4}), zeros({4}))}; }, "mv: takes ranks"}}));
+  rows.push_back(ranked_row(
+      "dot", dot, {{{4}, {4}}, {{1}, {1}}, {{0}, {0}}, {{37}, {37}}}, {{400000}, {400000}},
       {{[]() -> Tensors { return {dot(zeros({4}), zeros({3}))}; }, "inner sizes differ"}}));
+  rows.back().opt_outs = {
+      {Part::forward_split, "one sum is one chain of multiply-adds, however long"}};
   rows.push_back(ranked_row("outer", outer, {{{4}, {3}}, {{1}, {5}}, {{0}, {3}}, {{7}, {9}}},
+                            {{330}, {300}},
                             {{[]() -> Tensors {
                                 return {outer(zeros({4, 1}), zeros({3}))};
                               },

@@ -11,7 +11,8 @@ Row drawn(const std::string& name, const Tensor& (*op)(const Tensor&)) {
     r.samples.push_back(
         {{normal(shape)}, [op](const Tensors& x) -> Tensors { return {op(x[0].clone())}; }, ""});
   r.inplace = [op](const Tensors& x) -> Tensors { return {op(x[0])}; };
-  r.opt_outs = {{Part::second_derivative, "the first derivative is a constant 0"}};
+  r.opt_outs = {{Part::second_derivative, "the first derivative is a constant 0"},
+                {Part::backward_split, "a gradient of 0 takes no work"}};
   r.large = [op] {
     return Sample{
         {normal({300, 400})}, [op](const Tensors& x) -> Tensors { return {op(x[0].clone())}; }, ""};

@@ -105,7 +105,11 @@ Row prod_row() {
   push(row, values({5}, {1, 0, 0, 3, 4}), call, "torch.prod(x0)");
   push(row, values({2, 3}, {0, 0, 0, 3, 4, 1}), call, "torch.prod(x0)");
   push(row, normal({0}), call, "torch.prod(x0)");
-  row.large = nullptr;
+  row.large = [call] {  // near 1, so that the product stays finite and above 0
+    std::vector<double> near_one;
+    for (int i = 0; i < 330 * 300; ++i) near_one.push_back(1 + (i % 3 - 1) / 128.0);
+    return Sample{{values({330, 300}, near_one)}, call, ""};
+  };
   return row;
 }
 
@@ -268,6 +272,7 @@ Row truth_row(const std::string& name, Tensor (*op)(const Tensor&)) {
                  {{normal({0})}, call, torch},
                  {{booleans({5})}, call, torch}};
   row.opt_outs = {{Part::gradient, "truth values have no derivative"}};
+  row.large = [call] { return Sample{{booleans({330, 300})}, call, ""}; };
   return row;
 }
 

@@ -55,6 +55,7 @@ Row argsort_row() {
                {{normal({2, 0})}, along(0, false), torch_sort(0, false) + "[1]"},
                {{normal({})}, along(0, false), torch_sort(0, false) + "[1]"}};
   r.opt_outs = {{Part::gradient, "indices have no derivative"}};
+  r.large = [along] { return Sample{{normal({40, 3000})}, along(-1, false), ""}; };
   return r;
 }
 

@@ -65,8 +65,17 @@ struct Fails {  // a call that must raise, and a part of the message
   std::string message;
 };
 
-// The parts a row may opt out of, with a written reason.
-enum class Part { gradient, second_derivative, layouts, threads, low_precision };
+// The parts a row may opt out of, with a written reason. forward_split, backward_split: that this
+// pass of the large sample is cut into pieces for the threads (a view moves nothing).
+enum class Part {
+  gradient,
+  second_derivative,
+  layouts,
+  threads,
+  forward_split,
+  backward_split,
+  low_precision
+};
 struct OptOut {
   Part part;
   std::string reason;
@@ -82,8 +91,9 @@ struct Row {
   // Allowed relative error in units of the dtype's epsilon, and absolute relative to the largest
   // reference value; sums and products of n terms need more than one rounding.
   double ulps = 8;
-  // A sample big enough to be split over threads, and what it costs, for the benchmark: bytes read
-  // and written, and floating-point operations.
+  // A sample of about three times the grain, big enough to be cut into at least three pieces for
+  // the threads, forward and backward (asserted), and what it costs, for the benchmark: bytes read
+  // and written, and floating-point operations. Every row has one, or opts out of `threads`.
   std::function<Sample()> large = {};
   std::function<double(const Tensors& in, const Tensors& out)> flops = {};
 };

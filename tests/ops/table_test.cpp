@@ -7,8 +7,10 @@
 #include "tapegrad/autograd/engine.h"
 #include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/gradcheck.h"
+#include "tapegrad/core/memory_guard.h"
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/core/random.h"
+#include "tapegrad/core/split_count.h"
 
 using namespace tg;
 using namespace tg::test;
@@ -29,15 +31,18 @@ std::string key(const Row& row, size_t sample, const std::string& rest) {
   return row.name + "." + std::to_string(sample) + "." + rest;
 }
 
-// Runs fn(family, row, sample, index) for every sample, each row in a section of its own.
+// Runs fn(family, row, sample, index) for every sample, each row in a section of its own. Guard
+// bytes lie around every buffer meanwhile, and fresh memory holds NaN.
 template <class F>
 void for_each_sample(F fn) {
   for (const Family& family : families())
     for (const Row& row : family.rows) DYNAMIC_SECTION(row.name) {
         for (size_t s = 0; s < row.samples.size(); ++s) {
           INFO(row.name << " sample " << s << ": " << row.samples[s].torch);
+          MemoryGuard guard;
           try {
             fn(family, row, row.samples[s], s);
+            guard.check();
           } catch (const std::exception& e) {
             FAIL(e.what());
           }
@@ -52,17 +57,24 @@ Tensors run(const Sample& sample, const Tensors& x) {
 
 bool differentiable(const Row& row) { return claims(row, f64) && !opted_out(row, Part::gradient); }
 
-// The same values in memory laid out otherwise: every second element of a buffer twice as long in
-// the last dimension, and the dimensions in reverse order.
-Tensor strided(const Tensor& x) {
-  if (x.dim() == 0) return x;
-  Shape wide = x.shape();
-  wide[wide.rank() - 1] = 2 * wide.back() + 1;
-  Tensor buffer = full(wide, 3, x.options());
-  Tensor inner = slice(buffer, -1, 1, 2 * x.shape().back() + 1, 2);
-  copy_(inner, x);
-  return inner;
-}
+// The same values in memory laid out otherwise: every second element of a buffer of threes, twice
+// as long in the last dimension, and the dimensions in reverse order.
+struct Strided {
+  Tensor buffer, inner;
+  explicit Strided(const Tensor& x) {
+    Shape wide = x.shape();
+    wide[wide.rank() - 1] = 2 * wide.back() + 1;
+    buffer = full(wide, 3, x.options());
+    inner = slice(buffer, -1, 1, 2 * x.shape().back() + 1, 2);
+    copy_(inner, x);
+  }
+  // What lies between the elements is as it was.
+  bool gaps_intact() const {
+    Tensor gaps = slice(buffer, -1, 0, buffer.shape().back(), 2);
+    return all(eq(gaps, 3)).item() == 1;
+  }
+};
+Tensor strided(const Tensor& x) { return x.dim() == 0 ? x : Strided(x).inner; }
 Tensor reversed(const Tensor& x) {
   std::vector<int64_t> order;
   for (int64_t d = x.dim() - 1; d >= 0; --d) order.push_back(d);
@@ -91,6 +103,7 @@ TEST_CASE("operator table: rows are complete", "[table]") {
     for (const Row& row : family.rows) {
       INFO(row.name);
       CHECK(row.samples.size() >= 4);
+      CHECK(bool(row.large) != bool(opted_out(row, Part::threads)));
       for (const OptOut& o : row.opt_outs) CHECK(o.reason.size() > 10);
     }
 }
@@ -191,6 +204,24 @@ TEST_CASE("operator table: gradgradcheck", "[table]") {
   });
 }
 
+TEST_CASE("operator table: a derivative that does not exist is never a silent zero", "[table]") {
+  for_each_sample([](const Family&, const Row& row, const Sample& sample, size_t) {
+    if (!claims(row, f64)) return;
+    bool none = opted_out(row, Part::gradient) != nullptr;
+    if (!none && !opted_out(row, Part::second_derivative)) return;
+    Tensors x = make_inputs(sample, f64, true);
+    Tensor y = run(sample, x)[0];
+    if (none || !y.requires_grad()) {  // backward() on it raises: it has no history
+      CHECK_THROWS_AS(sum(y.to(f64)).backward(), AutogradError);
+      return;
+    }
+    GradOptions options;
+    options.create_graph = options.allow_unused = true;
+    Tensor first = grad(sum(y), x[0], options);
+    if (first.defined()) CHECK_THROWS_AS(sum(first).backward(), AutogradError);
+  });
+}
+
 TEST_CASE("operator table: in place gives the same value and gradient", "[table]") {
   for_each_sample([](const Family&, const Row& row, const Sample& sample, size_t) {
     if (!row.inplace || !claims(row, f64)) return;
@@ -215,37 +246,89 @@ TEST_CASE("operator table: in place gives the same value and gradient", "[table]
   });
 }
 
-TEST_CASE("operator table: the same bits for any number of threads", "[table]") {
+TEST_CASE("operator table: in place on strided memory leaves the gaps alone", "[table]") {
+  for_each_sample([](const Family&, const Row& row, const Sample& sample, size_t) {
+    if (!row.inplace || !claims(row, f32)) return;
+    Tensors a = make_inputs(sample, f32), b = make_inputs(sample, f32);
+    Tensors expected = run(sample, a);
+    if (b[0].dim() == 0 || !(expected[0].shape() == b[0].shape())) return;
+    Strided written(b[0]);
+    b[0] = written.inner;
+    manual_seed(7);
+    row.inplace(b);
+    CHECK(difference(written.inner, expected[0], f32, row.ulps) == "");
+    CHECK(written.gaps_intact());
+  });
+}
+
+namespace {
+
+struct KeepThreads {
   int before = num_threads();
+  ~KeepThreads() { set_num_threads(before); }
+};
+
+// Results and gradients of a sample, and how many pieces its largest cut made: of the forward and
+// of the backward.
+struct Outcome {
+  Tensors all;
+  int64_t forward = 0, backward = 0;
+};
+
+// Pieces beyond the first of each job.
+int64_t cuts() {
+  SplitCount count = split_count();
+  return count.pieces - count.jobs;
+}
+
+Outcome outcome(const Row& row, const Sample& sample) {
+  Outcome out;
+  Tensors x = make_inputs(sample, f32, differentiable(row));
+  int64_t start = cuts();
+  out.all = run(sample, x);
+  out.forward = cuts() - start;
+  Tensor y = out.all[0];
+  if (!y.requires_grad()) return out;
+  Tensor dy = make_gradient(y, 0);
+  start = cuts();
+  backward({y}, {dy});
+  out.backward = cuts() - start;
+  for (const Tensor& t : x)
+    if (t.requires_grad() && t.grad().defined()) out.all.push_back(t.grad());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("operator table: the same bits for any number of threads", "[table]") {
+  KeepThreads keep;
   for (const Family& family : families())
     for (const Row& row : family.rows) {
       if (!row.large || opted_out(row, Part::threads)) continue;
       DYNAMIC_SECTION(row.name) {
         Sample sample = row.large();
+        MemoryGuard guard;
         Tensors first;
         for (int threads : {1, 2, 3, 7}) {
           set_num_threads(threads);
-          Tensors x = make_inputs(sample, f32, differentiable(row));
-          Tensors ys = run(sample, x), all = ys;
-          if (ys[0].requires_grad()) {
-            backward({ys[0]}, {make_gradient(ys[0], 0)});
-            for (const Tensor& t : x)
-              if (t.requires_grad() && t.grad().defined()) all.push_back(t.grad());
-          }
-          if (threads == 1) {
-            first = all;
-            continue;
-          }
-          REQUIRE(all.size() == first.size());
-          for (size_t k = 0; k < all.size(); ++k) {
-            INFO(threads << " threads, result " << k);
-            CHECK(same_bits(all[k], first[k]));
+          Outcome now = outcome(row, sample);
+          INFO(threads << " threads");
+          // Work that was never cut would be the same for any number of threads, and say nothing.
+          // Three pieces, but a product makes only as many as there are threads.
+          int64_t least = std::min(threads, 3) - 1;
+          if (!opted_out(row, Part::forward_split)) CHECK(now.forward >= least);
+          if (now.all[0].requires_grad() && !opted_out(row, Part::backward_split))
+            CHECK(now.backward >= least);
+          if (threads == 1) first = now.all;
+          REQUIRE(now.all.size() == first.size());
+          for (size_t k = 0; k < first.size(); ++k) {
+            INFO("result " << k);
+            CHECK(same_bits(now.all[k], first[k]));
           }
         }
-        set_num_threads(before);
+        CHECK_NOTHROW(guard.check());
       }
     }
-  set_num_threads(before);
 }
 
 TEST_CASE("operator table: misuse raises and says why", "[table]") {

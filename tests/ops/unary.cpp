@@ -69,6 +69,10 @@ Row clamp_bounds_row() {
                  {{normal({0})},
                   [](const Tensors& x) -> Tensors { return {clamp(x[0], 0, 1)}; },
                   "torch.clamp(x0, 0, 1)"}};
+  row.large = [] {
+    return Sample{
+        {normal({330, 300})}, [](const Tensors& x) -> Tensors { return {clamp(x[0], 1)}; }, ""};
+  };
   return row;
 }
 

@@ -218,14 +218,6 @@ Rows permuting_rows() {
                          return {expand(zeros({3}), {-1, 3})};
                        },
                        "-1 for a new dimension"}}));
-  rows.back().large = [] {
-    return sample(
-        {1, 400},
-        [](auto& x) {
-          return expand(x, {300, 400});
-        },
-        "");
-  };
   return rows;
 }
 
@@ -245,10 +237,6 @@ Rows part_rows() {
            {7, 2}, [](auto& x) { return slice(x, 0, -100, -1, 3); }, "x0[-100:-1:3]")},
       {{[]() -> Tensors { return {slice(zeros({}), 0, 0, 1)}; }, "rank 0 cannot be sliced"},
        {[]() -> Tensors { return {slice(zeros({3}), 0, 0, 1, -1)}; }, "step must be 1 or more"}}));
-  rows.back().large = [] {
-    return sample(
-        {600, 400}, [](auto& x) { return slice(x, 1, 1, 400, 2); }, "");
-  };
   rows.push_back(
       row("narrow",
           {sample(
@@ -290,10 +278,6 @@ Rows part_rows() {
            {4}, [](auto& x) { return unfold(x, 0, 0, 1); }, "x0.unfold(0, 0, 1)")},
       {{[]() -> Tensors { return {unfold(zeros({3}), 0, 4, 1)}; }, "longer than dim 0 of size 3"},
        {[]() -> Tensors { return {unfold(zeros({3}), 0, 2, 0)}; }, "step 1 or more"}}));
-  rows.back().large = [] {
-    return sample(
-        {300, 400}, [](auto& x) { return unfold(x, 1, 5, 2); }, "");
-  };
   rows.push_back(
       row("diagonal",
           {sample(
@@ -356,12 +340,55 @@ Rows part_rows() {
   return rows;
 }
 
+// The large samples of rows that only look at x in another way: the backward is what moves.
+struct LargeView {
+  const char* row;
+  Shape shape;
+  View view;
+};
+std::vector<LargeView> large_views() {
+  return {{"view",
+           {300, 400},
+           [](const Tensor& x) {
+             return view(x, {400, 300});
+           }},
+          {"flatten", {300, 400}, [](const Tensor& x) { return flatten(x); }},
+          {"squeeze", {300, 1, 400}, [](const Tensor& x) { return squeeze(x); }},
+          {"unsqueeze", {300, 400}, [](const Tensor& x) { return unsqueeze(x, 1); }},
+          {"transpose", {300, 400}, [](const Tensor& x) { return transpose(x, 0, 1); }},
+          {"t", {300, 400}, [](const Tensor& x) { return t(x); }},
+          {"permute",
+           {30, 40, 100},
+           [](const Tensor& x) {
+             return permute(x, {2, 0, 1});
+           }},
+          {"expand",
+           {1, 400},
+           [](const Tensor& x) {
+             return expand(x, {300, 400});
+           }},
+          {"slice", {600, 400}, [](const Tensor& x) { return slice(x, 1, 1, 400, 2); }},
+          {"narrow", {300, 400}, [](const Tensor& x) { return narrow(x, 1, 50, 300); }},
+          {"select", {3, 200, 300}, [](const Tensor& x) { return select(x, 0, 1); }},
+          {"unfold", {300, 400}, [](const Tensor& x) { return unfold(x, 1, 5, 2); }},
+          {"diagonal", {300, 400}, [](const Tensor& x) { return diagonal(x); }},
+          {"as_strided", {330, 300}, [](const Tensor& x) {
+             return as_strided(x, {300, 330}, {1, 300}, 0);
+           }}};
+}
+
 }  // namespace
 
 Rows view_rows() {
   Rows all;
   for (const Rows& rows : {reshape_rows(), size_one_rows(), permuting_rows(), part_rows()})
     all.insert(all.end(), rows.begin(), rows.end());
+  for (const LargeView& large : large_views())
+    for (Row& row : all)
+      if (row.name == large.row) {
+        row.large = [large] { return sample(large.shape, large.view, ""); };
+        row.opt_outs.push_back({Part::forward_split, "a view: the forward moves no elements"});
+      }
   return all;
 }
 
