@@ -27,6 +27,10 @@ class Dataset {
   virtual std::string name(int64_t index) const { return "sample " + std::to_string(index); }
 };
 
+// Memory that a data set keeps is data in the memory report, like the batches made of it. For the
+// constructor of a data set that holds tensors.
+void count_as_data(const Tensor& x);
+
 using ImageAndLabel = std::tuple<Tensor, Tensor>;  // image, label (i64, rank 0)
 
 // Rows of tensors of equal length: sample i is {first[i], second[i]}.

@@ -13,6 +13,8 @@ Mnist::Mnist(ImagesAndLabels data, Options options) : data_(std::move(data)), op
                         data_.images.size(0) == data_.labels.size(0),
                     "Mnist: images [n,rows,columns] and labels [n] expected, got",
                     data_.images.shape(), data_.labels.shape());
+  count_as_data(data_.images);
+  count_as_data(data_.labels);
 }
 
 ImageAndLabel Mnist::get(int64_t index, Generator& random) const {

@@ -1,7 +1,7 @@
 #include "tapegrad/nn/summary.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 
 #include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/nn/walk.h"
@@ -56,9 +56,11 @@ std::string flops_text(int64_t n) {
   double value = double(n);
   int unit = 0;
   for (; value >= 1000 && unit < 4; ++unit) value /= 1000;
-  char buffer[48];
-  std::snprintf(buffer, sizeof buffer, unit ? "%.2f %s" : "%.0f %s", value, units[unit]);
-  return buffer;
+  char digits[48];  // to_chars, since no locale has a say there
+  auto end =
+      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed, unit ? 2 : 0)
+          .ptr;
+  return std::string(digits, end) + " " + units[unit];
 }
 
 using Cells = std::vector<std::string>;
