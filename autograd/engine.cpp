@@ -325,8 +325,4 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
   return found;
 }
 
-Tensor grad(const Tensor& output, const Tensor& input, GradOptions options) {
-  return grad(std::vector<Tensor>{output}, std::vector<Tensor>{input}, std::move(options))[0];
-}
-
 }  // namespace tg

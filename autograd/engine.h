@@ -1,5 +1,6 @@
 // Running the tape backwards, and what people ask of it.
 #pragma once
+#include <concepts>
 #include <functional>
 #include <string>
 #include <vector>
@@ -27,7 +28,12 @@ struct GradOptions {
 // part of the tape between them runs.
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          GradOptions options = {});
-Tensor grad(const Tensor& output, const Tensor& input, GradOptions options = {});
+// One of one. It takes no braces, so grad({y}, {x}) is always the list above and grad({y}, {x})[0]
+// a gradient, as in PyTorch, not the first row of one.
+template <std::derived_from<Tensor> Y, std::derived_from<Tensor> X>
+Tensor grad(const Y& output, const X& input, GradOptions options = {}) {
+  return std::move(grad(std::vector<Tensor>{output}, {input}, std::move(options))[0]);
+}
 
 // Undoes a registration; safe to call when the tensor is gone.
 class HookHandle {

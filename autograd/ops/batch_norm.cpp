@@ -111,7 +111,7 @@ void check_channels(const char* what, const Tensor& v, const Tensor& x) {
 // y = (x - mean) rstd weight + bias, rstd = 1 / sqrt(variance + eps)
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const Tensor& weight, const Tensor& bias, BatchNormOptions options) {
-  Op op("batch_norm");
+  Op op("batch_norm");  // no cast: the kernel computes in f32 whatever x is
   Tensor x = op.in(input);
   check<DTypeError>(x.is_floating(), "works on floats, got", x, "- cast it with .to(f32)");
   check<ShapeError>(x.dim() >= 2, "takes [N,C,...], got", x.shape());

@@ -11,6 +11,8 @@ struct BatchNormOptions {
 };
 // x [N,C,...], statistics over all dimensions but C. In training the running estimates (if
 // defined) are updated in place: mean, and variance with n - 1. weight and bias may be undefined.
+// Under autocast x is taken as it comes, as PyTorch does: the bf16 or f16 result of a convolution
+// stays that, is computed with in f32 and rounded once; statistics, weight and bias stay f32.
 Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
                   const Tensor& weight = {}, const Tensor& bias = {},
                   BatchNormOptions options = {});

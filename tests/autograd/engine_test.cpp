@@ -103,6 +103,17 @@ TEST_CASE("grad returns instead of accumulating and runs only what lies between"
   CHECK_FALSE(grad(sum(y), unused, allow).defined());
 }
 
+TEST_CASE("braces around the arguments of grad make lists", "[autograd]") {
+  Tensor x = tensor({{1, 2}, {3, 4}}, f64).requires_grad_();
+  Tensor y = sum(x * x);
+  GradOptions keep;
+  keep.retain_graph = true;
+  CHECK(values(grad({y}, {x}, keep)[0]) == V{2, 4, 6, 8});
+  CHECK(grad({y}, {x}, keep).size() == 1);
+  CHECK(values(grad(y, x, {.retain_graph = true})) == V{2, 4, 6, 8});
+  CHECK(values(grad(y, x)[0]) == V{2, 4});  // of one of one, the first row
+}
+
 TEST_CASE("gradients of gradients", "[autograd][AUT-03]") {
   Tensor x = tensor({0}, f64).requires_grad_();
   Tensor y = pow(x, 4);

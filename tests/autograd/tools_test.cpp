@@ -205,3 +205,27 @@ TEST_CASE("autocast casts by the operators' rules and back", "[autograd][autocas
   CHECK(matmul(x, w).dtype() == f32);
   CHECK_THROWS_AS(Autocast(f64), DTypeError);
 }
+
+TEST_CASE("batch norm takes low precision as it comes, with statistics in f32", "[autocast]") {
+  manual_seed(2);
+  Tensor x = randn({4, 3, 5, 5}) * 3 + 100, weight = randn({3}), bias = randn({3});
+  Tensor low = x.to(bf16);
+  BatchNormOptions training;
+  training.training = true;
+  // What f32 makes of the rounded input, rounded once.
+  Tensor mean = zeros({3}), var = ones({3});
+  Tensor expected = batch_norm(low.to(f32), mean, var, weight, bias, training).to(bf16);
+  nn::BatchNorm2d norm(3);
+  copy_(norm.weight.detach(), weight);
+  copy_(norm.bias.detach(), bias);
+  Autocast region(bf16);
+  Tensor y = norm(low);
+  CHECK(y.dtype() == bf16);
+  CHECK(equal(y, expected));
+  CHECK(norm.running_mean.dtype() == f32);
+  CHECK(equal(norm.running_mean, mean));
+  CHECK(equal(norm.running_var, var));
+  sum(y.to(f32)).backward();
+  CHECK(norm.weight.grad().dtype() == f32);
+  CHECK(norm(x).dtype() == f32);  // and f32 too
+}
