@@ -1,6 +1,7 @@
 // What goes wrong inside of a model names the module: a wrong shape in every layer three levels
 // deep (a member, a vector, a Sequential), in forward, in backward and when memory runs out.
 #include "nn/reference.h"
+#include "tapegrad/autograd/op.h"
 
 using namespace tg;
 using test::pattern;
@@ -59,6 +60,87 @@ void check_path(M layer, const Tensor& input, const std::string& rest) {
   CHECK(text.find(to_text(input.shape())) != text.npos);
 }
 
+// In the backward of a layer three deep, an infinite gradient that comes in is reported with the
+// layer's path, or that of a layer inside of it.
+template <class M>
+void check_backward(M layer, const Tensor& input) {
+  INFO(layer.type_name());
+  Deep model = deep(std::move(layer));
+  AnomalyGuard anomaly;
+  Tensor x = input.is_floating() ? input.clone().requires_grad_() : input;
+  Tensor y = model(x);
+  std::string text = message([&] { y.backward(full(y.shape(), INFINITY)); });
+  INFO(text);
+  CHECK(text.starts_with("body.stages.1.steps.1"));
+  CHECK(text.find(" backward: made NaN or Inf") != text.npos);
+  CHECK(text.find('\n') == text.npos);
+}
+
+// The same where there is no memory for the layer's output.
+template <class M>
+void check_memory(M layer, const Tensor& input) {
+  INFO(layer.type_name());
+  Deep model = deep(std::move(layer));
+  set_memory_limit(memory_stats().live + 1000);
+  std::string text = message([&] { model(input); });
+  set_memory_limit(0);
+  INFO(text);
+  CHECK(text.starts_with("body.stages.1.steps.1"));
+  CHECK(text.find(": out of memory on cpu: asked for ") != text.npos);
+  CHECK(text.find('\n') == text.npos);
+}
+
+// A loss is the third level of such a model: a member of an element of a vector.
+template <class L>
+struct Judge : nn::Module {
+  nn::Sequential steps{nn::Identity()};
+  L loss;
+  explicit Judge(L loss) : loss(std::move(loss)) {}
+  TG_MODULE(steps, loss)
+  Tensor forward(const Tensor& x, const Tensor& target) { return loss(steps(x), target); }
+};
+template <class L>
+struct Court : nn::Module {
+  std::vector<Judge<L>> judges;
+  TG_MODULE(judges)
+  Tensor forward(const Tensor& x, const Tensor& target) { return judges.back()(x, target); }
+};
+template <class L>
+struct Judged : nn::Module {
+  Court<L> court;
+  TG_MODULE(court)
+  Tensor forward(const Tensor& x, const Tensor& target) { return court(x, target); }
+};
+
+// A loss with what it takes and what it cannot take.
+template <class L>
+void check_loss(const std::function<L()>& make, const Tensor& x, const Tensor& target,
+                const Tensor& wrong) {
+  Judged<L> model;
+  model.court.judges.emplace_back(make());
+  model.court.judges.emplace_back(make());
+  const std::string path = "court.judges.1.loss (" + make().type_name() + "): ";
+  CHECK_THROWS_WITH(model(x, wrong), Catch::StartsWith(path));
+  set_memory_limit(memory_stats().live + 1000);
+  std::string text = message([&] { model(x, target); });
+  set_memory_limit(0);
+  CHECK_THAT(text, Catch::StartsWith(path) && Catch::Contains("out of memory"));
+  AnomalyGuard anomaly;
+  Tensor y = model(x.clone().requires_grad_(), target);
+  text = message([&] { y.backward(full(y.shape(), INFINITY)); });
+  CHECK_THAT(text, Catch::StartsWith(path) && Catch::Contains(" backward: made NaN or Inf"));
+}
+
+// An operator whose backward gives a gradient of another shape.
+struct Crooked : nn::Module {
+  TG_MODULE()
+  Tensor forward(const Tensor& x) {
+    Op op("crooked");
+    return op.record(x.detach() * 2, {x},
+                     [](const Tensor&, Needs) -> Grads { return {ones({5})}; });
+  }
+};
+
 // y = x, and NaN as the gradient of x.
 struct BadGradient : nn::Module {
   TG_MODULE()
@@ -82,6 +164,98 @@ TEST_CASE("a wrong shape in a layer three deep names the layer, the operator and
   Deep model = deep(nn::BasicBlock(3, 3));  // a layer of a layer
   CHECK_THROWS_WITH(model(zeros({2, 4, 8, 8})),
                     Catch::StartsWith("body.stages.1.steps.1.conv1 (Conv2d): conv2d: "));
+}
+
+TEST_CASE("a layer that takes any shape names itself where there is nothing to take", "[nn]") {
+  auto check_undefined = [](auto layer) {
+    std::string path = "body.stages.1.steps.1 (" + layer.type_name() + "): ";
+    Deep model = deep(std::move(layer));
+    CHECK_THROWS_WITH(model(Tensor()), Catch::StartsWith(path) && Catch::Contains("undefined"));
+  };
+  check_undefined(nn::ReLU());
+  check_undefined(nn::SiLU());
+  check_undefined(nn::Tanh());
+  check_undefined(nn::Sigmoid());
+  check_undefined(nn::GELU());
+  check_undefined(nn::LeakyReLU());
+  check_undefined(nn::Softmax(0));
+  check_undefined(nn::Dropout());
+  check_undefined(nn::Linear(2, 2));
+  CHECK_THROWS_WITH(deep(nn::Softmax(2))(zeros({2, 3})),
+                    "body.stages.1.steps.1 (Softmax): softmax: dim 2 is out of range for rank 2");
+  CHECK_THROWS_WITH(deep(nn::Flatten({.start_dim = 3}))(zeros({2, 3})),
+                    "body.stages.1.steps.1 (Flatten): flatten: dim 3 is out of range for rank 2");
+}
+
+TEST_CASE("in the backward every layer is named", "[nn]") {
+  const Tensor images = pattern({2, 4, 8, 8}, 1, f32), rows = pattern({3, 4}, 2, f32);
+  check_backward(nn::Linear(4, 2), rows);
+  check_backward(nn::Conv2d(4, 3, 3), images);
+  check_backward(nn::BatchNorm1d(4), rows);
+  check_backward(nn::BatchNorm2d(4), images);
+  check_backward(nn::LayerNorm(4), rows);
+  check_backward(nn::MaxPool2d(2), images);
+  check_backward(nn::AvgPool2d(2), images);
+  check_backward(nn::AdaptiveAvgPool2d(3), images);
+  check_backward(nn::MultiheadAttention(4, 2), pattern({3, 2, 4}, 3, f32));
+  check_backward(nn::Embedding(5, 2), tensor(std::vector<int64_t>{1, 4}, {2}));
+  check_backward(nn::ReLU(), rows);
+  check_backward(nn::SiLU(), rows);
+  check_backward(nn::Tanh(), rows);
+  check_backward(nn::Sigmoid(), rows);
+  check_backward(nn::GELU(), rows);
+  check_backward(nn::LeakyReLU(), rows);
+  check_backward(nn::Softmax(1), rows);
+  check_backward(nn::Dropout(0.1), rows);
+  check_backward(nn::Flatten(), images);
+  check_backward(nn::BasicBlock(4, 4), images);
+  check_backward(nn::MLP({4, 3, 2}), rows);
+}
+
+TEST_CASE("a gradient of the wrong shape names the module and the operator", "[nn]") {
+  Deep model = deep(Crooked());
+  AnomalyGuard anomaly;
+  Tensor y = model(ones({3}).requires_grad_());
+  std::string text = message([&] { sum(y).backward(); });
+  INFO(text);
+  CHECK(text.starts_with("body.stages.1.steps.1 (Crooked): crooked backward: "));
+  CHECK(text.find("[5]") != text.npos);
+  CHECK(text.find("[3]") != text.npos);
+}
+
+TEST_CASE("out of memory names every layer that makes something", "[nn]") {
+  const Tensor images = zeros({2, 4, 64, 64}), rows = zeros({900, 16});
+  check_memory(nn::Linear(16, 2), rows);
+  check_memory(nn::Conv2d(4, 3, 3), images);
+  check_memory(nn::BatchNorm1d(16), rows);
+  check_memory(nn::BatchNorm2d(4), images);
+  check_memory(nn::LayerNorm(16), rows);
+  check_memory(nn::MaxPool2d(2), images);
+  check_memory(nn::AvgPool2d(2), images);
+  check_memory(nn::AdaptiveAvgPool2d(32), images);
+  check_memory(nn::MultiheadAttention(16, 2), zeros({90, 10, 16}));
+  check_memory(nn::Embedding(5, 200), zeros({30}, i64));
+  check_memory(nn::ReLU(), rows);
+  check_memory(nn::SiLU(), rows);
+  check_memory(nn::Tanh(), rows);
+  check_memory(nn::Sigmoid(), rows);
+  check_memory(nn::GELU(), rows);
+  check_memory(nn::LeakyReLU(), rows);
+  check_memory(nn::Softmax(1), rows);
+  check_memory(nn::Dropout(), rows);
+  check_memory(nn::Flatten(), channels_last(images));  // a view of other memory is a copy
+  check_memory(nn::BasicBlock(4, 4), images);
+}
+
+TEST_CASE("losses three deep are named: shapes, memory, backward", "[nn]") {
+  const Tensor x = pattern({900, 4}, 1, f32), unit = full({900, 4}, 0.5);
+  check_loss<nn::CrossEntropyLoss>(
+      [] { return nn::CrossEntropyLoss({.reduction = Reduction::none}); }, x, zeros({900}, i64),
+      zeros({4}, i64));
+  check_loss<nn::MSELoss>([] { return nn::MSELoss(Reduction::none); }, x, unit, zeros({900}));
+  check_loss<nn::L1Loss>([] { return nn::L1Loss(Reduction::none); }, x, unit, zeros({900}));
+  check_loss<nn::BCEWithLogitsLoss>(
+      [] { return nn::BCEWithLogitsLoss({.reduction = Reduction::none}); }, x, unit, zeros({900}));
 }
 
 TEST_CASE("an index or a dtype that a layer cannot take names the layer", "[nn]") {
