@@ -95,7 +95,7 @@ TEST_CASE("Statistics are exact and the purposes sum to live", "[allocator]") {
   CHECK(memory_stats().peak == before.live);
 }
 
-TEST_CASE("Freed blocks are used again; empty_cache gives large ones back", "[allocator]") {
+TEST_CASE("Freed blocks are used again, and empty_cache gives large ones back", "[allocator]") {
   if (detail::kExactBlocks) return;  // under the address sanitizer nothing is kept
   for (size_t bytes : {100, 3000000}) {
     void* a = allocate({}, bytes, Purpose::other);

@@ -1,7 +1,7 @@
 // Files: npy, safetensors, and both readers against damaged files.
-#include <cstring>
 
 #include "catch.h"
+#include "tapegrad/autograd/ops/comparison.h"
 #include "tapegrad/core/io/npy.h"
 #include "tapegrad/core/io/safetensors.h"
 #include "temporary_folder.h"
@@ -16,11 +16,6 @@ Tensor tensor(const Shape& shape, std::initializer_list<T> values) {
   Tensor x = empty(shape, dtype_of<T>());
   std::copy(values.begin(), values.end(), x.mutable_data<T>());
   return x;
-}
-
-bool equal(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() && a.strides() == b.strides() &&
-         std::memcmp(a.read().data, b.read().data, size_t(a.numel()) * size_of(a.dtype())) == 0;
 }
 
 std::string npy(const std::string& dictionary, const std::string& data, char version = 1) {

@@ -48,6 +48,11 @@ TEST_CASE("IDX elements are big-endian and typed", "[data][idx][DAT-09]") {
   CHECK(x.to_vector<double>() == std::vector<double>{1, -2});
   CHECK(read_idx(files.write("floats.gz", packed(two_floats))).to_vector<double>() ==
         std::vector<double>{1, -2});
+  // With the file's name in the header, as gzip itself writes it: 1F 8B 08 08.
+  std::string named = packed(two_floats);
+  named[3] = 8;
+  named.insert(10, "floats" + std::string(1, '\0'));
+  CHECK(read_idx(files.write("floats", named)).to_vector<double>() == std::vector<double>{1, -2});
   Tensor shorts =
       read_idx(files.write("shorts", bytes({0, 0, 0x0b, 1, 0, 0, 0, 2, 0xff, 0xfe, 0x01, 0x00})));
   CHECK(shorts.to_vector<int64_t>() == std::vector<int64_t>{-2, 256});

@@ -14,6 +14,10 @@ using namespace tg::data;
 
 namespace {
 std::string file(const std::string& name) { return test::test_folder() + "/data/files/" + name; }
+std::string bytes_of(const std::string& name) {
+  std::ifstream in(file(name), std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 std::vector<double> values(const Tensor& x) { return x.to_vector<double>(); }
 using V = std::vector<double>;
 ReadImageOptions channels(int n) {
@@ -68,17 +72,36 @@ TEST_CASE("JPEGs lie as their EXIF orientation says", "[data][image][IMG-01]") {
   as_stored.apply_orientation = false;
   CHECK(read_image(file("exif_II_6.jpg"), as_stored).shape() == Shape{1, 8, 16});
   CHECK(read_image(file("exif_beyond.jpg")).shape() == Shape{1, 8, 16});  // broken: counts as 1
+  // The EXIF segment (after the start of the image: 2 bytes of mark, 2 of length) left out, and cut
+  // short at every length.
+  const std::string whole = bytes_of("exif_II_6.jpg");
+  const size_t length =
+      size_t(static_cast<unsigned char>(whole[4])) << 8 | static_cast<unsigned char>(whole[5]);
+  REQUIRE(whole.substr(6, 4) == "Exif");
+  const std::string rest = whole.substr(4 + length);
+  CHECK(decode_image(whole.substr(0, 2) + rest, "none.jpg").shape() == Shape{1, 8, 16});
+  for (size_t n = 2; n < length; ++n) {
+    std::string cut = whole.substr(0, 4 + n) + rest;
+    cut[4] = 0;
+    cut[5] = char(n);
+    // The orientation is the last entry but four bytes (where the next directory lies).
+    CHECK(decode_image(cut, "cut.jpg").shape() ==
+          (n >= length - 4 ? Shape{1, 16, 8} : Shape{1, 8, 16}));
+  }
 }
 
 TEST_CASE("pictures that cannot be read say why", "[data][image][IMG-02]") {
   CHECK_THROWS_WITH(read_image(file("cmyk.jpg")),
                     Catch::Contains("CMYK") && Catch::Contains("cmyk.jpg"));
+  CHECK_THROWS_WITH(read_image(file("cmyk.jpg"), channels(3)), Catch::Contains("CMYK"));
+  std::string ycck = bytes_of("cmyk.jpg");
+  ycck[ycck.find("Adobe") + 11] = 2;  // the transform
+  CHECK_THROWS_WITH(decode_image(ycck, "ycck.jpg"), Catch::Contains("ycck.jpg: a JPEG in YCCK"));
   CHECK_THROWS_WITH(read_image(file("missing.png")), Catch::Contains("cannot be opened"));
   CHECK_THROWS_WITH(decode_image("hello", "hello.png"),
                     Catch::Contains("hello.png: not a picture"));
   CHECK_THROWS_AS(decode_image("", "none.png"), FileError);
-  std::ifstream in(file("rgb.png"), std::ios::binary);
-  std::string whole((std::istreambuf_iterator<char>(in)), {});
+  const std::string whole = bytes_of("rgb.png");
   for (size_t n = 0; n + 13 < whole.size(); n += 3)
     CHECK_THROWS_AS(decode_image(whole.substr(0, n), "cut.png"), FileError);
 }

@@ -21,6 +21,12 @@ TEST_CASE("a row that sees nothing spoils no other", "[NUM-02]") {
   const Values plain = values(matmul(softmax(scores, 1), v));
   CHECK((plain[0] == 2 && plain[1] == 3));
   CHECK((std::isnan(plain[2]) && std::isnan(plain[3])));
+  {  // in the gradient too NaN stays in its row
+    const Tensor x = scores.clone().requires_grad_();
+    sum(matmul(softmax(x, 1), v)).backward();
+    const Values g = values(x.grad());  // 0.5 (3 - 5) and 0.5 (7 - 5)
+    CHECK((g[0] == -1 && g[1] == 1 && std::isnan(g[2]) && std::isnan(g[3])));
+  }
 
   // The same scores as attention: q is 0, the mask hides both keys from the second query.
   for (const Tensor& mask : {scores, tensor<bool>({true, true, false, false}, {2, 2})}) {

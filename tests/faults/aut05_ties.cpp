@@ -7,7 +7,7 @@ namespace {
 using Values = std::vector<double>;
 }
 
-TEST_CASE("a tie shares the gradient; a place takes all of it", "[AUT-05]") {
+TEST_CASE("a tie shares the gradient, a place takes all of it", "[AUT-05]") {
   Tensor x = tensor({2, 5, 5}).requires_grad_();
   max(x).backward();
   CHECK(x.grad().to_vector<double>() == Values{0, 0.5, 0.5});
@@ -29,4 +29,10 @@ TEST_CASE("a tie shares the gradient; a place takes all of it", "[AUT-05]") {
   Tensor row = ones({8}).requires_grad_();
   max(row).backward();
   CHECK(row.grad().to_vector<double>() == Values(8, 0.125));
+  row.set_grad(Tensor());
+  sum(amin(row, {0})).backward();
+  CHECK(row.grad().to_vector<double>() == Values(8, 0.125));
+  row.set_grad(Tensor());
+  max(row, 0).first.backward();
+  CHECK(row.grad().to_vector<double>() == Values{1, 0, 0, 0, 0, 0, 0, 0});
 }

@@ -2,11 +2,14 @@
 #include <locale>
 
 #include "catch.h"
+#include "tapegrad/autograd/print.h"
 #include "tapegrad/core/error.h"
 #include "tapegrad/core/io/npy.h"
 #include "tapegrad/core/io/safetensors.h"
 #include "tapegrad/core/memory.h"
-#include "tapegrad/core/profiler.h"
+#include "tapegrad/nn/nn.h"
+#include "tapegrad/nn/summary.h"
+#include "tapegrad/optim/optim.h"
 #include "temporary_folder.h"
 
 using namespace tg;
@@ -55,4 +58,29 @@ TEST_CASE("No locale changes what is written or read", "[IOF-06]") {
   CHECK(to_text(1234.5) == "1234.5");
   CHECK(to_text(1e-7) == "1e-07");
   CHECK(bytes_text(1536) == "1.50 KiB");
+}
+
+TEST_CASE("A training's texts are the same in any locale, and are read back", "[IOF-06]") {
+  TemporaryFolder folder;
+  auto write = [&](const std::string& name) {
+    manual_seed(1);
+    nn::Sequential model{nn::Linear(1500, 20), nn::ReLU(), nn::Linear(20, 2)};
+    optim::AdamW optimizer(model, {.lr = 0.1, .weight_decay = 1e-7});
+    optim::CosineLR schedule(optimizer, {.total_steps = 1234567});
+    model(ones({1, 1500})).backward(ones({1, 2}));
+    optimizer.step();
+    schedule.step();
+    optim::CheckpointParts parts{&model, &optimizer, &schedule, {{"all", &default_generator()}}};
+    optim::save_checkpoint(folder / name, parts, {.step = 1234567});
+    optimizer.group(0).lr = 7;
+    optim::load_checkpoint(folder / name, parts);
+    CHECK(optimizer.group(0).weight_decay == 1e-7);
+    CHECK(optimizer.group(0).lr == Approx(0.1).epsilon(1e-9));
+    return to_string(tensor({0.5, 1234.25})) + nn::summary(model, {64, 1500}).text() +
+           TemporaryFolder::read(folder / name);
+  };
+  std::string classic = write("classic");
+  CHECK(classic.find("MFLOP") != std::string::npos);
+  ForeignLocale foreign;
+  CHECK((write("foreign") == classic));
 }

@@ -120,7 +120,7 @@ TEST_CASE("Only the path's own leftovers are removed, and only dead ones", "[IOF
   CHECK(folder.files() == 3);
 }
 
-TEST_CASE("A file that is not committed vanishes; odd targets are refused", "[IOF-10]") {
+TEST_CASE("A file that is not committed vanishes, and odd targets are refused", "[IOF-10]") {
   TemporaryFolder folder;
   {
     io::AtomicFile file(folder / "a");

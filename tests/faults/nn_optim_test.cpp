@@ -27,6 +27,12 @@ double after_one_step(double p, double g, Options options, DType type = f64) {
 
 }  // namespace
 
+TEST_CASE("dropout refuses a bad probability where it is made", "[NUM-18]") {
+  for (double p : {-0.1, 1.5, double(NAN)}) CHECK_THROWS_AS(nn::Dropout(p), ValueError);
+  CHECK_NOTHROW(nn::Dropout(0));
+  CHECK_NOTHROW(nn::Dropout(1));
+}
+
 TEST_CASE("Adam adds eps after the correction, outside of the root", "[OPT-01]") {
   optim::AdamOptions o{.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
   CHECK(std::abs(after_one_step<optim::Adam>(1, 1e-8, o) - 0.9995) < 1e-12);
@@ -146,7 +152,11 @@ TEST_CASE("the padding row of an embedding gets no gradient", "[NNM-01]") {
   CHECK(select(g, 0, 3).to_vector<double>() == std::vector<double>(5, 2));
   CHECK(select(g, 0, 7).to_vector<double>() == std::vector<double>(5, 1));
 
-  CHECK(nn::Embedding(10, 5, {.padding_index = -1}).options.padding_index == 9);
+  nn::Embedding last(10, 5, {.padding_index = -1});  // counts from the end
+  CHECK(last.options.padding_index == 9);
+  sum(last(tensor(std::vector<int64_t>{9, 0, 9}, {3}))).backward();
+  CHECK(select(last.weight.grad(), 0, 9).to_vector<double>() == std::vector<double>(5, 0));
+  CHECK(select(last.weight.grad(), 0, 0).to_vector<double>() == std::vector<double>(5, 1));
 
   // A weight that is put in later is returned as it is, and only weight decay moves the row.
   embedding.weight = nn::Parameter(ones({10, 5}));
@@ -158,6 +168,12 @@ TEST_CASE("the padding row of an embedding gets no gradient", "[NNM-01]") {
   optim::AdamW decaying(embedding, {.lr = 0.1, .weight_decay = 0.1});
   decaying.step();
   CHECK(embedding.weight.to_vector<double>()[0] == Approx(0.99));
+  // Adam's decay is part of the gradient, which is then 0.1 everywhere: a step of the whole lr.
+  embedding.weight = nn::Parameter(ones({10, 5}));
+  optim::Adam l2(embedding, {.lr = 0.1, .weight_decay = 0.1});
+  sum(embedding(indices)).backward();
+  l2.step();
+  CHECK(embedding.weight.to_vector<double>()[0] == Approx(0.9));
 }
 
 TEST_CASE("a cosine schedule resumes on its curve, whichever is loaded first", "[SCH-01]") {

@@ -39,7 +39,9 @@ TEST_CASE("one NaN in the middle of a long row is found", "[NUM-05]") {
       x = transposed ? expand(unsqueeze(x, 1), {5000, 3}) : unsqueeze(x, 0);
       int64_t dim = transposed ? 0 : 1;
       CHECK(std::isnan(select(amax(x, {dim}), 0, 0).item()));
+      CHECK(std::isnan(select(amin(x, {dim}), 0, 0).item()));
       CHECK(select(argmin(x, dim), 0, 0).item_int64() == at);
+      CHECK(select(argmax(x, dim), 0, 0).item_int64() == at);
     }
 }
 
