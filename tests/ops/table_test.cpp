@@ -81,6 +81,21 @@ Tensor reversed(const Tensor& x) {
   if (order.empty()) return x;
   return permute(contiguous(permute(x, order)), order);
 }
+// Without gaps, but one element behind where a line of memory begins.
+Tensor shifted(const Tensor& x) {
+  Tensor buffer = full({x.numel() + 1}, 3, x.options());
+  Tensor inner = as_strided(buffer, x.shape(), contiguous_strides(x.shape()), 1);
+  copy_(inner, x);
+  return inner;
+}
+Tensor with_channels_last(const Tensor& x) { return x.dim() == 4 ? channels_last(x) : x; }
+const auto kLayouts = {strided, reversed, shifted, with_channels_last};
+
+// All elements along dimension 0 are one, and share their place.
+Tensor repeated(const Tensor& x) {
+  if (x.dim() == 0 || x.size(0) == 0) return x;
+  return expand(slice(x, 0, 0, 1), x.shape());
+}
 
 }  // namespace
 
@@ -133,18 +148,61 @@ TEST_CASE("operator table: values and dtypes", "[table]") {
 TEST_CASE("operator table: any layout gives the same", "[table]") {
   for_each_sample([](const Family&, const Row& row, const Sample& sample, size_t) {
     if (opted_out(row, Part::layouts)) return;
-    for (DType dtype : {f32, f64}) {
-      if (!claims(row, dtype)) continue;
-      Tensors x = make_inputs(sample, dtype);
-      Tensors expected = run(sample, x);
-      for (auto layout : {strided, reversed}) {
-        Tensors moved;
-        for (const Tensor& t : x) moved.push_back(layout(t));
+    for (DType dtype : row.dtypes) {
+      bool low = dtype == f16 || dtype == bf16;
+      if ((low && opted_out(row, Part::low_precision)) || !says_something(sample, dtype)) continue;
+      INFO("dtype " << name_of(dtype));
+      auto compare = [&](const Tensors& moved, const Tensors& expected) {
         Tensors ys = run(sample, moved);
         REQUIRE(ys.size() == expected.size());
         for (size_t k = 0; k < ys.size(); ++k)
           CHECK(difference(ys[k], expected[k], dtype, row.ulps) == "");
+      };
+      Tensors x = make_inputs(sample, dtype), expected = run(sample, x);
+      for (auto layout : kLayouts) {
+        Tensors moved;
+        for (const Tensor& t : x) moved.push_back(layout(t));
+        compare(moved, expected);
       }
+      Tensors many, dense;
+      for (const Tensor& t : x) {
+        many.push_back(repeated(t));
+        dense.push_back(contiguous(many.back()));
+      }
+      compare(many, run(sample, dense));
+    }
+  });
+}
+
+TEST_CASE("operator table: any layout of the incoming gradient gives the same", "[table]") {
+  for_each_sample([](const Family&, const Row& row, const Sample& sample, size_t) {
+    if (!differentiable(row)) return;
+    for (DType dtype : row.dtypes) {
+      bool low = dtype == f16 || dtype == bf16;
+      if (!is_floating(dtype) || (low && opted_out(row, Part::low_precision))) continue;
+      INFO("dtype " << name_of(dtype));
+      // The gradients of the inputs for dy = layout(source).
+      auto gradients = [&](auto source, auto layout) {
+        Tensors x = make_inputs(sample, dtype, true), ys, dys, grads;
+        for (const Tensor& y : run(sample, x))
+          if (y.requires_grad()) {
+            ys.push_back(y);
+            dys.push_back(layout(source(make_gradient(y, int(ys.size())))));
+          }
+        if (!ys.empty()) backward(ys, dys);
+        for (const Tensor& t : x)
+          if (t.requires_grad()) grads.push_back(t.grad().defined() ? t.grad() : zeros_like(t));
+        return grads;
+      };
+      auto compare = [&](const Tensors& got, const Tensors& expected) {
+        REQUIRE(got.size() == expected.size());
+        for (size_t k = 0; k < got.size(); ++k)
+          CHECK(difference(got[k], expected[k], dtype, 4 * row.ulps) == "");
+      };
+      auto same = [](const Tensor& t) { return t; };
+      Tensors expected = gradients(same, contiguous);
+      for (auto layout : kLayouts) compare(gradients(same, layout), expected);
+      compare(gradients(repeated, same), gradients(repeated, contiguous));
     }
   });
 }

@@ -11,6 +11,7 @@
 #include "tapegrad/data/mnist.h"
 #include "tapegrad/nn/models/cnn.h"
 #include "tapegrad/nn/models/gpt.h"
+#include "tapegrad/nn/models/resnet.h"
 #include "tapegrad/optim/optim.h"
 
 using namespace tg;
@@ -132,6 +133,58 @@ void train_and_check(data::ImagesAndLabels images, const MemoryStats& before, in
 }
 
 }  // namespace
+
+namespace {
+
+// Live bytes and nodes of the tape after a step.
+struct Held {
+  int64_t bytes, nodes;
+  bool operator==(const Held&) const = default;
+};
+
+template <class M>
+void check_no_growth(M& model, const std::function<Tensor(int)>& loss_of_step, int steps) {
+  optim::AdamW optimizer(model, {.lr = 1e-3});
+  Held early{}, now{};
+  for (int i = 1; i <= steps && (i <= 11 || now == early); ++i) {
+    optimizer.zero_grad();
+    loss_of_step(i).backward();
+    optim::clip_grad_norm_(model, 1);
+    optimizer.step();
+    now = {memory_stats().live, live_node_count()};
+    if (i == 10) early = now;
+  }
+  CHECK(now.bytes == early.bytes);
+  CHECK(now.nodes == early.nodes);
+}
+
+}  // namespace
+
+TEST_CASE("a thousand steps hold no more memory than ten", "[optim][memory]") {
+  manual_seed(3);
+  nn::GPT gpt({.vocabulary = 17, .context = 8, .layers = 2, .heads = 2, .dim = 16, .dropout = 0.1});
+  check_no_growth(
+      gpt,
+      [&](int) {
+        Tensor tokens = randint(0, 17, {2, 8});
+        return cross_entropy(reshape(gpt(tokens), {16, 17}), randint(0, 17, {16}));
+      },
+      1000);
+  nn::CNN cnn({.image_size = 8, .dropout = true});
+  check_no_growth(
+      cnn,
+      [&](int) {
+        return cross_entropy(cnn(randn({2, 1, 8, 8})), randint(0, 10, {2}));
+      },
+      1000);
+  nn::ResNet18 resnet;
+  check_no_growth(
+      resnet,
+      [&](int) {
+        return cross_entropy(resnet(randn({2, 3, 8, 8})), randint(0, 10, {2}));
+      },
+      14);
+}
 
 TEST_CASE("in a training step the purposes sum to live and little is other", "[optim][memory]") {
   MemoryStats before = memory_stats();
