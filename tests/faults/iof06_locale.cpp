@@ -1,7 +1,5 @@
-#include <clocale>
-#include <locale>
-
 #include "catch.h"
+#include "foreign_locale.h"
 #include "tapegrad/autograd/print.h"
 #include "tapegrad/core/error.h"
 #include "tapegrad/core/io/npy.h"
@@ -13,29 +11,7 @@
 #include "temporary_folder.h"
 
 using namespace tg;
-
-namespace {
-
-struct GroupingComma : std::numpunct<char> {
-  char do_decimal_point() const override { return ','; }
-  char do_thousands_sep() const override { return ','; }
-  std::string do_grouping() const override { return "\3"; }
-};
-
-// The C++ locale always, and the C locale where the system has one with a decimal comma.
-struct ForeignLocale {
-  std::locale old = std::locale::global(std::locale(std::locale::classic(), new GroupingComma));
-  ForeignLocale() {
-    for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"})
-      if (std::setlocale(LC_ALL, name)) break;
-  }
-  ~ForeignLocale() {
-    std::setlocale(LC_ALL, "C");
-    std::locale::global(old);
-  }
-};
-
-}  // namespace
+using test::ForeignLocale;
 
 TEST_CASE("No locale changes what is written or read", "[IOF-06]") {
   TemporaryFolder folder;

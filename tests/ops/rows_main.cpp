@@ -42,9 +42,9 @@ int print_coverage() {
       "Made from the operator table (`tapegrad_row_list --coverage`); a test compares. Every mark "
       "is a "
       "test: values against references, gradients against references and differences, second "
-      "derivatives against differences, the same bits for any number of threads. All on the CPU; "
-      "there "
-      "is no other device yet.\n");
+      "derivatives against differences, the same bits for any number of threads with the work "
+      "really "
+      "cut, guard bytes around every buffer. All on the CPU; there is no other device yet.\n");
   for (const Family& family : families()) {
     std::printf(
         "\n## %s\n\n| operator | dtypes | backward | twice | in place | threads | without |\n"
