@@ -109,6 +109,9 @@ TEST_CASE("a text that is no YAML is refused at its line", "[config]") {
   CHECK_THAT(refusal("a: b: c\n"), Catch::StartsWith("c.yaml: line 1: "));
   CHECK_THAT(refusal("data: {batch_size: 3\n"), Catch::StartsWith("c.yaml: line "));
   CHECK_THAT(refusal("\t- a\n"), Catch::StartsWith("c.yaml: line 1: "));
+  CHECK_THAT(refusal("epochs: *last\n"), Catch::StartsWith("c.yaml: line 1: "));
+  CHECK_THAT(refusal(std::string(20000, '[')), Catch::StartsWith("c.yaml: line "));
+  CHECK(refusal("epochs: 3\n---\nepochs: 4\n") == "c.yaml: holds more than one document");
 }
 
 TEST_CASE("values that make no sense are refused before anything starts", "[config]") {

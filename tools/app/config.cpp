@@ -108,15 +108,16 @@ void set_tree(TrainConfig& c, const YAML::Node& node, const std::string& prefix,
 }
 
 void parse_into(TrainConfig& c, const std::string& yaml, const std::string& source) {
-  YAML::Node tree;
+  std::vector<YAML::Node> documents;
   try {
-    tree = YAML::Load(yaml);
+    documents = YAML::LoadAll(yaml);
   } catch (const YAML::Exception& e) {
     fail<ValueError>(source + ": line " + std::to_string(e.mark.line + 1) + ": " + e.msg);
   }
-  if (tree.IsNull()) return;
-  check<ValueError>(tree.IsMap(), source, ": expected 'key: value' lines");
-  set_tree(c, tree, "", source);
+  check<ValueError>(documents.size() <= 1, source, ": holds more than one document");
+  if (documents.empty() || documents[0].IsNull()) return;
+  check<ValueError>(documents[0].IsMap(), source, ": expected 'key: value' lines");
+  set_tree(c, documents[0], "", source);
 }
 
 std::string quoted_if_needed(const std::string& s) {

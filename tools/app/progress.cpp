@@ -1,6 +1,7 @@
 #include "tapegrad/tools/app/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 
 namespace tg::app {
 namespace {
-constexpr int kBarWidth = 24;
+constexpr int kBarWidth = 24, kLeastBar = 5;
 constexpr double kTerminalPause = 0.1, kPlainPause = 10;  // seconds between two draws
 }  // namespace
 
@@ -54,9 +55,18 @@ void Progress::draw(double loss, double accuracy) {
   std::string figures = fmt::format("loss {:.4f}  accuracy {:.1f}%  {:.0f} samples/s  {} left",
                                     loss, 100 * accuracy, samples_per_second(), clock_text(left));
   if (terminal_) {
-    int full = int(part * kBarWidth);
-    std::string bar = std::string(size_t(full), '#') + std::string(size_t(kBarWidth - full), '.');
-    fmt::print("\r{} [{}] {:3.0f}%  {}\033[K", title_, bar, 100 * part, figures);
+    // A line that is wider than the terminal would not be overwritten by the next one.
+    winsize size{};
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    int columns = known ? size.ws_col : 80;
+    std::string line = fmt::format("{} {:3.0f}%  {}", title_, 100 * part, figures);
+    int room = std::min(kBarWidth, columns - 4 - int(line.size()));
+    if (room >= kLeastBar) {
+      int full = int(part * room);
+      line.insert(title_.size(), " [" + std::string(size_t(full), '#') +
+                                     std::string(size_t(room - full), '.') + "]");
+    }
+    fmt::print("\r{}\033[K", line.substr(0, size_t(std::max(1, columns - 1))));
   } else {
     fmt::print("{} {}/{} {}\n", title_, done_, total_, figures);
   }
