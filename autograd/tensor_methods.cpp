@@ -3,11 +3,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/arithmetic.h"
 #include "tapegrad/autograd/ops/creation.h"
 #include "tapegrad/autograd/ops/indexing.h"
 #include "tapegrad/autograd/ops/unary.h"
 #include "tapegrad/autograd/ops/views.h"
+#include "tapegrad/core/cuda/cuda.h"
 #include "tapegrad/core/scope.h"
 #include "tapegrad/core/tensor.h"
 #include "tapegrad/kernels/copy.h"
@@ -16,18 +18,23 @@
 namespace tg {
 namespace {
 
+// x, or what it holds on a GPU brought to the CPU: this waits for the GPU.
+Tensor on_cpu(const Tensor& x, const char* who) {
+  check(x.defined(), std::string(who) + " of an undefined tensor");
+  return x.device().is_cpu() ? x : x.detach().to(kCpuDevice);
+}
+
+// The memory of the one element; the tensor keeps it alive.
 const void* only_element(const Tensor& x) {
-  check(x.defined(), "item() of an undefined tensor");
   check<ShapeError>(x.numel() == 1, "item() needs exactly one element, got shape", x.shape());
-  check<DeviceError>(x.device().is_cpu(), "item(): the tensor is on", x.device(),
-                     "; copy it with to(kCpuDevice)");
   return x.read().data;
 }
 
 }  // namespace
 
 double Tensor::item() const {
-  const void* p = only_element(*this);
+  const Tensor here = on_cpu(*this, "item()");
+  const void* p = only_element(here);
   double value = 0;
   visit_all(dtype(), [&]<class T>() {
     T v = *static_cast<const T*>(p);
@@ -40,7 +47,8 @@ double Tensor::item() const {
 }
 
 int64_t Tensor::item_int64() const {
-  const void* p = only_element(*this);
+  const Tensor here = on_cpu(*this, "item()");
+  const void* p = only_element(here);
   if (is_floating()) {
     double v = item();
     check<ValueError>(v >= -9223372036854775808.0 && v < 9223372036854775808.0, "item(): the value",
@@ -57,13 +65,11 @@ int64_t Tensor::item_int64() const {
 template <class T>
 std::vector<T> Tensor::to_vector() const {
   Scope scope("to_vector");
-  check(defined(), "the tensor is undefined");
-  check<DeviceError>(device().is_cpu(), "the tensor is on", device(),
-                     "; copy it with to(kCpuDevice)");
+  const Tensor here = on_cpu(*this, "to_vector()");
   using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;  // vector<bool> is bits
   std::vector<Stored> values(static_cast<size_t>(numel()));
   Tensor target = from_blob(values.data(), shape(), dtype_of<T>());
-  kernels::copy(Cpu{}, read(), target.write());
+  kernels::copy(Cpu{}, here.read(), target.write());
   if constexpr (std::is_same_v<T, bool>)
     return std::vector<bool>(values.begin(), values.end());
   else
@@ -82,11 +88,18 @@ template std::vector<long long> Tensor::to_vector() const;
 template std::vector<bool> Tensor::to_vector() const;
 
 Tensor Tensor::to(DType dtype) const { return cast(*this, dtype); }
+
+// y = x elsewhere, in x's layout where that has no gaps    dx = dy back where x is
 Tensor Tensor::to(Device device) const {
-  Scope scope("to");
+  Op op("to");
   check(defined(), "the tensor is undefined");
-  if (device == this->device()) return *this;
-  fail<DeviceError>("this build of tapegrad cannot copy from", this->device(), "to", device);
+  const Device here = this->device();
+  if (device == here) return *this;
+  const Tensor x = is_dense(shape(), strides()) ? *this : tg::contiguous(*this);
+  Tensor y = empty_strided(x.shape(), x.strides(), {x.dtype(), device});
+  if constexpr (kCuda)
+    cuda::copy(device, y.write().data, here, x.read().data, size_t(x.numel()) * size_of(x.dtype()));
+  return op.record(y, {x}, [here](const Tensor& dy, Needs) -> Grads { return {dy.to(here)}; });
 }
 Tensor Tensor::contiguous() const { return tg::contiguous(*this); }
 Tensor Tensor::clone() const { return tg::clone(*this); }

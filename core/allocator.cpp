@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tapegrad/core/cpu_memory.h"
+#include "tapegrad/core/cuda/cuda.h"
 #include "tapegrad/core/error.h"
 #include "tapegrad/core/memory_guard.h"
 
@@ -25,11 +26,25 @@ struct Account {
 };
 constinit Account cpu_account;
 
-// The place where a build with CUDA brings its own accounts and blocks.
+// Of a GPU: allocations are few, so the purposes are counted in one place too.
+struct GpuAccount : Account {
+  std::atomic<int64_t> by_purpose[kPurposeCount] = {};
+};
+
+GpuAccount& gpu_account(Device device) {
+  if constexpr (kCuda) {
+    static GpuAccount* const accounts = new GpuAccount[cuda::kMostDevices];
+    cuda::require(device);
+    return accounts[device.index];
+  } else {
+    fail<DeviceError>("there is no device " + to_text(device) + ";", cuda_status());
+  }
+}
+
 Account& account(Device device) {
   if (device.is_cpu()) [[likely]]
     return cpu_account;
-  fail<DeviceError>("this build of tapegrad has no CUDA, but", device, "was asked for");
+  return gpu_account(device);
 }
 
 void raise_peak(Account& a, int64_t live) {
@@ -63,7 +78,7 @@ std::string holders(const MemoryStats& stats) {
     text +=
         ", limit " + bytes_text(account(device).limit.load()) + "; raise it with set_memory_limit";
   else
-    text += ", and the system has no more";
+    text += device.is_cpu() ? ", and the system has no more" : ", and the device has no more";
   fail<OutOfMemoryError>(text + ", use a smaller batch, or checkpoint parts of the model");
 }
 
@@ -81,10 +96,27 @@ void count(detail::ThreadMemory* memory, Purpose purpose, int64_t bytes) {
     detail::count_without_thread(purpose, bytes);
 }
 
+void* gpu_allocate(Device device, size_t bytes, Purpose purpose) {
+  GpuAccount& a = gpu_account(device);
+  const int64_t live = a.live.fetch_add(int64_t(bytes)) + int64_t(bytes);
+  const bool allowed = bytes <= detail::kLargestBlock && live <= a.limit.load();
+  void* data = nullptr;
+  if constexpr (kCuda) data = allowed ? cuda::take_block(device, bytes) : nullptr;
+  if (!data) {
+    a.live.fetch_sub(int64_t(bytes));
+    out_of_memory(device, bytes, live > a.limit.load());
+  }
+  raise_peak(a, live);
+  a.by_purpose[int(purpose)] += int64_t(bytes);
+  return data;
+}
+
 }  // namespace
 
 void* allocate(Device device, size_t bytes, Purpose purpose) {
-  Account& a = account(device);
+  if (!device.is_cpu()) [[unlikely]]
+    return gpu_allocate(device, bytes, purpose);
+  Account& a = cpu_account;
   if (bytes > detail::kLargestBlock) [[unlikely]]
     out_of_memory(device, bytes, false);
   int64_t live = a.live.fetch_add(int64_t(bytes), std::memory_order_relaxed) + int64_t(bytes);
@@ -105,8 +137,16 @@ void* allocate(Device device, size_t bytes, Purpose purpose) {
   return data;
 }
 
-void deallocate(Device, void* data, size_t bytes, Purpose purpose) noexcept {
+void deallocate(Device device, void* data, size_t bytes, Purpose purpose) noexcept {
   if (!data) return;
+  if constexpr (kCuda)
+    if (!device.is_cpu()) {
+      GpuAccount& a = gpu_account(device);
+      cuda::give_block(device, data, bytes);
+      a.live -= int64_t(bytes);
+      a.by_purpose[int(purpose)] -= int64_t(bytes);
+      return;
+    }
   detail::ThreadMemory* memory = memory_of_thread();
   bool guarded = detail::guards_in_use.load(std::memory_order_relaxed);
   if (!guarded || !detail::give_guarded(memory, data, bytes)) [[likely]]
@@ -115,7 +155,14 @@ void deallocate(Device, void* data, size_t bytes, Purpose purpose) noexcept {
   count(memory, purpose, -int64_t(bytes));
 }
 
-void retag(Device, size_t bytes, Purpose from, Purpose to) noexcept {
+void retag(Device device, size_t bytes, Purpose from, Purpose to) noexcept {
+  if constexpr (kCuda)
+    if (!device.is_cpu()) {
+      GpuAccount& a = gpu_account(device);
+      a.by_purpose[int(from)] -= int64_t(bytes);
+      a.by_purpose[int(to)] += int64_t(bytes);
+      return;
+    }
   detail::ThreadMemory* memory = memory_of_thread();
   count(memory, from, -int64_t(bytes));
   count(memory, to, int64_t(bytes));
@@ -135,13 +182,17 @@ MemoryStats memory_stats(Device device) {
   Account& a = account(device);
   MemoryStats stats;
   int64_t sum[kPurposeCount] = {};
-  detail::add_live(sum);
+  if (device.is_cpu()) detail::add_live(sum);
+  for (int p = 0; !device.is_cpu() && p < kPurposeCount; ++p)
+    sum[p] = gpu_account(device).by_purpose[p].load();
   for (int p = 0; p < kPurposeCount; ++p) {
     stats.by_purpose[p] = sum[p];
     stats.live += sum[p];
   }
   stats.peak = std::max(a.peak.load(std::memory_order_relaxed), stats.live);
-  stats.reserved = detail::reserved_bytes();
+  if (device.is_cpu()) stats.reserved = detail::reserved_bytes();
+  if constexpr (kCuda)
+    if (!device.is_cpu()) stats.reserved = cuda::reserved_bytes(device);
   return stats;
 }
 
@@ -157,7 +208,9 @@ void set_memory_limit(int64_t bytes, Device device) {
 
 void empty_cache(Device device) {
   account(device);  // raises where there is no such device
-  detail::release_cached_blocks();
+  if (device.is_cpu()) detail::release_cached_blocks();
+  if constexpr (kCuda)
+    if (!device.is_cpu()) cuda::release_cached_blocks(device);
 }
 
 }  // namespace tg

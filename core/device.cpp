@@ -1,5 +1,6 @@
 #include "tapegrad/core/device.h"
 
+#include "tapegrad/core/cuda/cuda.h"
 #include "tapegrad/core/error.h"
 
 namespace tg {
@@ -19,5 +20,14 @@ Device::Device(const std::string& text) {
 std::string to_text(Device d) {
   return d.is_cpu() ? "cpu" : "cuda:" + std::to_string(int(d.index));
 }
+
+// A build with CUDA has its own, in core/cuda.
+#ifndef TAPEGRAD_CUDA
+int cuda_device_count() { return 0; }
+std::string cuda_status() {
+  return "this build has no CUDA: configure with -DTAPEGRAD_CUDA=ON (needs nvcc) or "
+         "-DTAPEGRAD_CUDA=EMULATED (runs kernels on the CPU)";
+}
+#endif
 
 }  // namespace tg

@@ -16,13 +16,18 @@ namespace tg::kernels {
 // by n - 1.
 void batch_norm_statistics(Cpu, View x, double eps, MutView mean, MutView rstd, double momentum,
                            MutView running_mean, MutView running_var);
+void batch_norm_statistics(Cuda, View x, double eps, MutView mean, MutView rstd, double momentum,
+                           MutView running_mean, MutView running_var);
 // y = (x - mean) * rstd * weight + bias
 void batch_norm_apply(Cpu, View x, View mean, View rstd, View weight, View bias, MutView y);
+void batch_norm_apply(Cuda, View x, View mean, View rstd, View weight, View bias, MutView y);
 // With d = x - mean and sums over a channel's n values:
 //   dbias = sum dy    dweight = rstd * sum dy d
 //   dx = weight * rstd * (dy - sum dy / n - d * rstd^2 * sum dy d / n)
 // or, where mean and rstd do not depend on x (through_statistics = false), dx = weight * rstd * dy.
 void batch_norm_backward(Cpu, View x, View dy, View mean, View rstd, View weight,
+                         bool through_statistics, MutView dx, MutView dweight, MutView dbias);
+void batch_norm_backward(Cuda, View x, View dy, View mean, View rstd, View weight,
                          bool through_statistics, MutView dx, MutView dweight, MutView dbias);
 
 }  // namespace tg::kernels

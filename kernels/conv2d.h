@@ -21,8 +21,11 @@ struct Conv2dGeometry {
 
 // bias [Cout]; bias.data null: none.
 void conv2d(Cpu, View x, View weight, View bias, MutView y, const Conv2dGeometry& geometry);
+void conv2d(Cuda, View x, View weight, View bias, MutView y, const Conv2dGeometry& geometry);
 void conv2d_backward_input(Cpu, View dy, View weight, MutView dx, const Conv2dGeometry& geometry);
+void conv2d_backward_input(Cuda, View dy, View weight, MutView dx, const Conv2dGeometry& geometry);
 void conv2d_backward_weight(Cpu, View x, View dy, MutView dweight, const Conv2dGeometry& geometry);
+void conv2d_backward_weight(Cuda, View x, View dy, MutView dweight, const Conv2dGeometry& geometry);
 
 // f32 convolutions of 3 x 3 with stride 1 and many channels run by Winograd's method, which rounds
 // up to 2 times as much as a direct sum and spreads an infinity over a tile of 4 x 4 results. Off:

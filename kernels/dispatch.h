@@ -1,5 +1,6 @@
 // From a device and a dtype at run time to a tag and a type at compile time.
 #pragma once
+#include "tapegrad/core/cuda/cuda.h"
 #include "tapegrad/core/device.h"
 #include "tapegrad/core/error.h"
 #include "tapegrad/core/view.h"
@@ -10,21 +11,17 @@ namespace tg {
 struct Cpu {};
 struct Cuda {};
 
-#ifdef TAPEGRAD_CUDA
-inline constexpr bool kCuda = true;
-#else
-inline constexpr bool kCuda = false;
-#endif
-
 // Calls fn(tag) for the device: the only branch on a device outside of the allocators. A build
 // without CUDA never instantiates the other side, so it needs no stand-ins.
 template <class F>
 void on(Device device, F&& fn) {
   if (device.kind == Device::cpu) return fn(Cpu{});
-  if constexpr (kCuda)
+  if constexpr (kCuda) {
+    cuda::enter(device);
     return fn(Cuda{});
-  else
-    fail<DeviceError>("this build of tapegrad has no CUDA");
+  } else {
+    fail<DeviceError>("there is no device " + to_text(device) + ";", cuda_status());
+  }
 }
 
 // fn.template operator()<T>() for the C++ type of a dtype:  visit_float(t, [&]<class T>() {...});

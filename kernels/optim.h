@@ -24,6 +24,7 @@ struct SgdEntry {
   bool first;      // the buffer holds nothing yet
 };
 void sgd(Cpu, std::span<const SgdEntry> entries, const SgdRule& rule);
+void sgd(Cuda, std::span<const SgdEntry> entries, const SgdRule& rule);
 
 // m += (1 - beta1) (g - m); v = beta2 v + (1 - beta2) g^2;
 // p -= lr / (1 - beta1^step) m / (sqrt(v) / sqrt(1 - beta2^step) + eps).
@@ -39,14 +40,19 @@ struct AdamEntry {
   int64_t step;                 // counts from 1
 };
 void adam(Cpu, std::span<const AdamEntry> entries, const AdamRule& rule);
+void adam(Cuda, std::span<const AdamEntry> entries, const AdamRule& rule);
 
 // Sum of |x|^p over all elements of all tensors, added up in double. p > 0 and finite.
 double sum_of_powers(Cpu, std::span<const View> tensors, double p);
+double sum_of_powers(Cuda, std::span<const View> tensors, double p);
 // Largest |x|; NaN if there is one; 0 for no elements.
 double largest_magnitude(Cpu, std::span<const View> tensors);
+double largest_magnitude(Cuda, std::span<const View> tensors);
 // x *= factor, computed in double.
 void scale(Cpu, std::span<const MutView> tensors, double factor);
+void scale(Cuda, std::span<const MutView> tensors, double factor);
 // x limited to [-limit, limit]; NaN stays.
 void limit(Cpu, std::span<const MutView> tensors, double limit);
+void limit(Cuda, std::span<const MutView> tensors, double limit);
 
 }  // namespace tg::kernels

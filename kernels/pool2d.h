@@ -36,15 +36,23 @@ struct PoolAxis {
 // positions, else i32. NaN counts as the largest; of equal values the first is taken; padding is
 // never taken.
 void max_pool2d(Cpu, View x, MutView y, MutView position, const PoolAxis& h, const PoolAxis& w);
+void max_pool2d(Cuda, View x, MutView y, MutView position, const PoolAxis& h, const PoolAxis& w);
 // dx = dy at the positions, added up where windows overlap, zero elsewhere.
 void max_pool2d_scatter(Cpu, View dy, View position, MutView dx, const PoolAxis& h,
                         const PoolAxis& w);
+void max_pool2d_scatter(Cuda, View dy, View position, MutView dx, const PoolAxis& h,
+                        const PoolAxis& w);
 // y = x at the positions: the adjoint of the scatter.
 void max_pool2d_gather(Cpu, View x, View position, MutView y, const PoolAxis& h, const PoolAxis& w);
+void max_pool2d_gather(Cuda, View x, View position, MutView y, const PoolAxis& h,
+                       const PoolAxis& w);
 
 // The sum over a window divided by its size, with padding or (count_padding = false) without.
 void avg_pool2d(Cpu, View x, MutView y, const PoolAxis& h, const PoolAxis& w, bool count_padding);
+void avg_pool2d(Cuda, View x, MutView y, const PoolAxis& h, const PoolAxis& w, bool count_padding);
 void avg_pool2d_backward(Cpu, View dy, MutView dx, const PoolAxis& h, const PoolAxis& w,
+                         bool count_padding);
+void avg_pool2d_backward(Cuda, View dy, MutView dx, const PoolAxis& h, const PoolAxis& w,
                          bool count_padding);
 
 }  // namespace tg::kernels

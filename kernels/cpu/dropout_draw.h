@@ -18,6 +18,7 @@ class DropoutDraw {
   RandomBlock block(uint64_t index) const { return random_block(state_, index); }
   bool keeps(uint32_t word) const { return word >> 8 >= bound_; }
   double factor() const { return factor_; }
+  uint32_t bound() const { return bound_; }
 
  private:
   RandomState state_;

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "tapegrad/core/host_device.h"
+
 namespace tg::kernels {
 
 template <class T>
@@ -11,9 +13,9 @@ struct IntegerLane {
   using Wide = std::make_unsigned_t<T>;
   IntegerLane() = default;
   template <class N>
-  requires std::is_integral_v<N> IntegerLane(N value) : v(T(value)) {}
+  requires std::is_integral_v<N> TG_HD IntegerLane(N value) : v(T(value)) {}
   // A bound of clamp, say: beyond the range it is the range's end.
-  IntegerLane(double value) {
+  TG_HD IntegerLane(double value) {
     constexpr double above = double(T(1) << (8 * sizeof(T) - 2)) * 2;
     v = value < -above   ? T(-above)
         : value < above  ? T(value)
@@ -21,25 +23,31 @@ struct IntegerLane {
                          : T(0);
   }
 
-  friend IntegerLane operator+(IntegerLane a, IntegerLane b) { return T(Wide(a.v) + Wide(b.v)); }
-  friend IntegerLane operator-(IntegerLane a, IntegerLane b) { return T(Wide(a.v) - Wide(b.v)); }
-  friend IntegerLane operator*(IntegerLane a, IntegerLane b) { return T(Wide(a.v) * Wide(b.v)); }
-  friend IntegerLane operator-(IntegerLane a) { return T(Wide(0) - Wide(a.v)); }
-  friend bool operator<(IntegerLane a, IntegerLane b) { return a.v < b.v; }
-  friend bool operator<=(IntegerLane a, IntegerLane b) { return a.v <= b.v; }
-  friend bool operator>(IntegerLane a, IntegerLane b) { return a.v > b.v; }
-  friend bool operator>=(IntegerLane a, IntegerLane b) { return a.v >= b.v; }
-  friend bool operator==(IntegerLane a, IntegerLane b) { return a.v == b.v; }
-  friend bool operator!=(IntegerLane a, IntegerLane b) { return a.v != b.v; }
-  friend IntegerLane where(bool c, IntegerLane a, IntegerLane b) { return c ? a : b; }
-  friend IntegerLane abs(IntegerLane a) { return a.v < 0 ? -a : a; }
-  friend IntegerLane sign(IntegerLane a) { return T((a.v > 0) - (a.v < 0)); }
-  friend IntegerLane clamp(IntegerLane x, IntegerLane low, IntegerLane high) {
+  friend TG_HD IntegerLane operator+(IntegerLane a, IntegerLane b) {
+    return T(Wide(a.v) + Wide(b.v));
+  }
+  friend TG_HD IntegerLane operator-(IntegerLane a, IntegerLane b) {
+    return T(Wide(a.v) - Wide(b.v));
+  }
+  friend TG_HD IntegerLane operator*(IntegerLane a, IntegerLane b) {
+    return T(Wide(a.v) * Wide(b.v));
+  }
+  friend TG_HD IntegerLane operator-(IntegerLane a) { return T(Wide(0) - Wide(a.v)); }
+  friend TG_HD bool operator<(IntegerLane a, IntegerLane b) { return a.v < b.v; }
+  friend TG_HD bool operator<=(IntegerLane a, IntegerLane b) { return a.v <= b.v; }
+  friend TG_HD bool operator>(IntegerLane a, IntegerLane b) { return a.v > b.v; }
+  friend TG_HD bool operator>=(IntegerLane a, IntegerLane b) { return a.v >= b.v; }
+  friend TG_HD bool operator==(IntegerLane a, IntegerLane b) { return a.v == b.v; }
+  friend TG_HD bool operator!=(IntegerLane a, IntegerLane b) { return a.v != b.v; }
+  friend TG_HD IntegerLane where(bool c, IntegerLane a, IntegerLane b) { return c ? a : b; }
+  friend TG_HD IntegerLane abs(IntegerLane a) { return a.v < 0 ? -a : a; }
+  friend TG_HD IntegerLane sign(IntegerLane a) { return T((a.v > 0) - (a.v < 0)); }
+  friend TG_HD IntegerLane clamp(IntegerLane x, IntegerLane low, IntegerLane high) {
     IntegerLane raised = x < low ? low : x;
     return raised > high ? high : raised;
   }
   // By squaring. A negative exponent gives 1 / a^-b cut to an integer: 0 unless a is 1 or -1.
-  friend IntegerLane pow(IntegerLane a, IntegerLane b) {
+  friend TG_HD IntegerLane pow(IntegerLane a, IntegerLane b) {
     if (b.v < 0) {
       if (a.v == 1) return T(1);
       return a.v == -1 ? T(b.v % 2 ? -1 : 1) : T(0);

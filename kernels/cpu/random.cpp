@@ -1,10 +1,9 @@
 #include "tapegrad/kernels/random.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "tapegrad/core/parallel.h"
+#include "tapegrad/kernels/largest_below.h"
 
 namespace tg::kernels {
 namespace {
@@ -34,21 +33,6 @@ void visit_floats(DType t, F&& fn) {
   if (t == DType::f16) return fn.template operator()<Half>();
   if (t == DType::bf16) return fn.template operator()<BFloat16>();
   visit_float(t, fn);
-}
-
-// The largest number of type T below `bound`.
-template <class T>
-T largest_below(double bound) {
-  if constexpr (std::is_arithmetic_v<T>) {
-    T value = T(bound);
-    return double(value) < bound ? value : std::nextafter(value, -std::numeric_limits<T>::max());
-  } else {
-    T value{float(bound)};
-    if (double(float(value)) < bound) return value;
-    if ((value.bits & 0x7fff) == 0) return T::from_bits(0x8001);
-    value.bits = uint16_t(value.bits & 0x8000 ? value.bits + 1 : value.bits - 1);
-    return value;
-  }
 }
 
 }  // namespace

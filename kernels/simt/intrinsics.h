@@ -1,6 +1,7 @@
 // Small functions of device code by the names that CUDA gives them: bits, memory, fast maths. The
 // fast ones are exact here; their error shows on a GPU only.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -35,3 +36,7 @@ inline float __fdividef(float a, float b) { return a / b; }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
+
+// Without a namespace, as in device code; both arguments of one type.
+using std::max;
+using std::min;

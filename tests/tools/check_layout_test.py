@@ -113,6 +113,9 @@ class CheckLayout(unittest.TestCase):
         self.finds({"kernels/cuda/other.cu": "",
                     "kernels/softmax.h": "void softmax(Cpu, View);\nvoid softmax(Cuda, View);\n"},
                    "kernels/cuda/softmax.cu")
+        self.assertEqual(breaches({"kernels/cuda/other.cu": "",
+                                   "kernels/cuda/without_kernel.cpp": '#include "tapegrad/kernels/softmax.h"\n',
+                                   "kernels/softmax.h": "void softmax(Cpu, View);\nvoid softmax(Cuda, View);\n"}), [])
 
     def test_macros(self):
         self.finds({"nn/module.h": "#define TG_MODULE(...) 1\n#define TG_LOOP 2\n", "nn/README.md": ""}, "TG_LOOP")

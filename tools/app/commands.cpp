@@ -7,6 +7,7 @@
 
 #include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/ops.h"
+#include "tapegrad/core/cuda/cuda.h"
 #include "tapegrad/core/io/safetensors.h"
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/core/random.h"
@@ -185,7 +186,7 @@ int info_command(const std::string& checkpoint) {
   fmt::print("compiled   for {}\n", TAPEGRAD_ARCH);
   fmt::print("threads    {}\n", num_threads());
   fmt::print("device     cpu\n");
-  fmt::print("device     cuda: not in this build\n");
+  fmt::print("device     cuda: {}\n", cuda_status());
   return 0;
 }
 

@@ -1,23 +1,12 @@
 # The CUDA backend of the library, TAPEGRAD_CUDA=
 #   EMULATED  the .cu files as C++, run on the CPU by kernels/simt: needs CUDA's headers only
 #   ON        the .cu files by nvcc
-# Sources are the same for both.
+# Sources are the same for both. Users see which it is: a header means another thing with CUDA.
 file(GLOB_RECURSE cuda_kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/cuda/*.cu)
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/core/cuda/*.cpp
      ${CMAKE_CURRENT_SOURCE_DIR}/kernels/cuda/*.cpp)
-
-# Flags of device code under the host compiler: warnings that only nvcc's own pragmas and registers
-# call forth, and vector accesses through pointers of another type.
-set(TAPEGRAD_EMULATED_KERNEL_OPTIONS -x c++ -Wno-unknown-pragmas -fno-strict-aliasing)
-
-# Of a target that may launch kernels: where the headers are, and who runs them.
-function(tapegrad_use_cuda target)
-  target_include_directories(${target} SYSTEM PRIVATE ${TAPEGRAD_CUDA_INCLUDE})
-endfunction()
-# Sources ending in .cu, as C++.
-function(tapegrad_emulate)
-  set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${TAPEGRAD_EMULATED_KERNEL_OPTIONS}")
-endfunction()
+target_sources(tapegrad PRIVATE ${cuda_kernels} ${cuda_sources})
+target_compile_definitions(tapegrad PUBLIC TAPEGRAD_CUDA)
 
 if(TAPEGRAD_CUDA STREQUAL "EMULATED")
   # The headers of an installed toolkit, or those that tools/cuda_headers.sh brought.
@@ -36,6 +25,23 @@ if(TAPEGRAD_CUDA STREQUAL "EMULATED")
   find_package(Boost REQUIRED COMPONENTS context)
   file(GLOB_RECURSE simt_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/simt/*.cpp)
   target_sources(tapegrad PRIVATE ${simt_sources})
+  target_include_directories(tapegrad SYSTEM PRIVATE ${TAPEGRAD_CUDA_INCLUDE})
   target_link_libraries(tapegrad PUBLIC $<BUILD_INTERFACE:Boost::context>)
-  tapegrad_use_cuda(tapegrad)
+  # nvcc's own pragmas mean nothing here, and vector accesses go through pointers of another type.
+  set_source_files_properties(${cuda_kernels} PROPERTIES LANGUAGE CXX
+                              COMPILE_OPTIONS "-x;c++;-Wno-unknown-pragmas;-fno-strict-aliasing")
+elseif(TAPEGRAD_CUDA STREQUAL "ON")
+  # Ampere, Hopper, and PTX for what comes after.
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+  endif()
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  set_target_properties(tapegrad PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}")
+  # As on the CPU: an a * b + c is fused only where the code says so.
+  target_compile_options(tapegrad PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --expt-relaxed-constexpr -Xcompiler=-fno-strict-aliasing>)
+  target_link_libraries(tapegrad PUBLIC $<BUILD_INTERFACE:CUDA::cudart>)
+else()
+  message(FATAL_ERROR "TAPEGRAD_CUDA is OFF, EMULATED or ON, not '${TAPEGRAD_CUDA}'")
 endif()
