@@ -110,7 +110,10 @@ Factor keep_only(Factor f, const Labels& needed) {
     }
   }
   if (!dims.empty()) {
-    // Integers keep their dtype, as in a product; sum alone widens them.
+    // Integers keep their dtype, as in a product; sum alone widens them. A sum of bools would only
+    // say whether there is one.
+    check<DTypeError>(f.value.dtype() != boolean, "bool cannot be summed:", f.value,
+                      "- cast it with .to(i64)");
     f.value = sum(f.value, dims).to(f.value.dtype());
   }
   f.labels = kept;

@@ -153,6 +153,14 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   });
 }
 
+// A factor in the operands' own type: a fraction would make floats out of integers, and round them.
+Scalar factor_for(const Tensor& x, const char* name, double value) {
+  if (x.is_floating()) return value;
+  check<DTypeError>(value == std::floor(value) && std::abs(value) <= 0x1p53, name,
+                    "must be a whole number for operands of type", x.dtype(), "but is", value);
+  return static_cast<int64_t>(value);
+}
+
 // y = input + a b    dinput = dy    da = dy b^T    db = a^T dy
 Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
   Op op("addmm", Cast::low);
@@ -164,8 +172,9 @@ Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, double beta,
   const Shape shape{x.size(0), y.size(1)};
   check<ShapeError>(broadcast_shapes(extra.shape(), shape) == shape, "input of shape",
                     extra.shape(), "does not broadcast to", shape);
-  if (beta == 0) return alpha == 1 ? matmul(x, y) : matmul(x, y) * alpha;
-  if (beta != 1 || alpha != 1) return extra * beta + matmul(x, y) * alpha;
+  const Scalar by_input = factor_for(x, "beta", beta), by_product = factor_for(x, "alpha", alpha);
+  if (beta == 0) return alpha == 1 ? matmul(x, y) : matmul(x, y) * by_product;
+  if (beta != 1 || alpha != 1) return extra * by_input + matmul(x, y) * by_product;
   Tensor c = empty(shape, x.options());
   on(x.device(), [&](auto device) {
     const View addend = extra.read();

@@ -22,7 +22,8 @@ Tensor outer(const Tensor& a, const Tensor& b);
 // x [..,in] times weight [out,in] transposed, plus bias [out] if defined: [..,out].
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 // beta * input + alpha * a b for a [m,k], b [k,n] and an input that broadcasts to [m,n]. With beta
-// 0 the input is not read: NaN in it does not come through, and it gets no gradient.
+// 0 the input is not read: NaN in it does not come through, and it gets no gradient. Of integers
+// both must be whole numbers, and the result is exact.
 Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, double beta = 1,
              double alpha = 1);
 // Einstein's sum. One letter names one dimension; letters that are not in the result are summed; a
@@ -30,7 +31,7 @@ Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, double beta 
 // dimensions; without "->" the result has the letters that appear once, in alphabetical order.
 // Sizes 1 stretch.
 //   einsum("bij,bjk->bik", {a, b})   einsum("...qd,...kd->...qk", {q, k})   einsum("ii->i", {a})
-// Operands are multiplied from left to right.
+// Operands are multiplied from left to right. Sums of integers keep their dtype; bool raises.
 Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands);
 
 }  // namespace tg

@@ -118,7 +118,11 @@ Row addmm_row() {
                {[]() -> Tensors {
                   return {addmm(zeros({5}), zeros({3}), zeros({3, 5}))};
                 },
-                "takes matrices"}};
+                "takes matrices"},
+               {[]() -> Tensors {
+                  return {addmm(zeros({5}, i64), zeros({2, 3}, i64), zeros({3, 5}, i64), 1, 0.5)};
+                },
+                "addmm: alpha must be a whole number for operands of type i64 but is 0.5"}};
   row.large = [sample] { return sample({300}, {310, 200}, {200, 300}); };
   row.flops = [](const Tensors& in, const Tensors& out) {
     return 2.0 * double(out[0].numel()) * double(in[1].size(-1));
@@ -204,7 +208,9 @@ Row einsum_row() {
                   return {einsum("ii->i", {zeros({2, 3})})};
                 },
                 "appears twice in one operand"},
-               {[]() -> Tensors { return {einsum("", {})}; }, "at least one operand"}};
+               {[]() -> Tensors { return {einsum("", {})}; }, "at least one operand"},
+               {[]() -> Tensors { return {einsum("i->", {zeros({3}, boolean)})}; },
+                "einsum: bool cannot be summed: bool[3] - cast it with .to(i64)"}};
   row.large = [sample] { return sample("bij,bjk->bik", {{6, 110, 90}, {6, 90, 100}}); };
   return row;
 }

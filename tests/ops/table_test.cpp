@@ -136,6 +136,11 @@ TEST_CASE("operator table: values and dtypes", "[table]") {
         Tensor r = reference(family.name, key(row, s, kind + "y" + std::to_string(k)));
         if (sample.torch.empty()) continue;
         REQUIRE(r.defined());
+        // Of the reference's kind, and never less exact than what came in.
+        CHECK(ys[k].is_floating() == r.is_floating());
+        CHECK((ys[k].dtype() == boolean) == (r.dtype() == boolean));
+        if (ys[k].is_floating() && is_floating(dtype))
+          CHECK(size_of(ys[k].dtype()) >= size_of(dtype));
         DType precision = ys[k].is_floating() && !low && is_floating(dtype) ? dtype
                           : low                                             ? dtype
                                                                             : f32;
