@@ -9,7 +9,7 @@
 namespace tg {
 namespace {
 
-using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+using Segment = Function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 // Puts the default generator back where it was for the first run, and afterwards to where the
 // training had got.
@@ -30,7 +30,7 @@ class RandomReplay {
 
 }  // namespace
 
-std::vector<Tensor> checkpoint(const Function& fn, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> checkpoint(const Segment& fn, const std::vector<Tensor>& inputs) {
   Op op("checkpoint");
   for (const Tensor& x : inputs) op.in(x);
   if (!thread_state.grad_mode) return fn(inputs);
@@ -88,7 +88,7 @@ std::vector<Tensor> checkpoint(const Function& fn, const std::vector<Tensor>& in
   return op.record(std::move(outputs), list, std::move(backward_again));
 }
 
-Tensor checkpoint(const std::function<Tensor(const Tensor&)>& fn, const Tensor& input) {
+Tensor checkpoint(const Function<Tensor(const Tensor&)>& fn, const Tensor& input) {
   return checkpoint([fn](const std::vector<Tensor>& x) { return std::vector<Tensor>{fn(x[0])}; },
                     std::vector<Tensor>{input})[0];
 }

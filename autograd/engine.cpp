@@ -1,9 +1,12 @@
 #include "tapegrad/autograd/engine.h"
 
 #include <algorithm>
+#include <mutex>
 #include <queue>
 
 #include "tapegrad/autograd/engine_state.h"
+#include "tapegrad/autograd/leaf_node.h"
+#include "tapegrad/autograd/node_extras.h"
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/arithmetic.h"
 #include "tapegrad/autograd/ops/comparison.h"

@@ -1,13 +1,15 @@
 // Running the tape backwards, and what people ask of it.
 #pragma once
 #include <concepts>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "tapegrad/autograd/node.h"
+#include "tapegrad/core/function.h"
+#include "tapegrad/core/tensor.h"
 
 namespace tg {
+
+struct Node;  // autograd/node.h
 
 // Adds d(sum of roots * gradients)/d(leaf) to the grad() of every leaf that the roots depend on.
 // A gradient may be left undefined for a root of one element (it is then 1). Saved tensors are
@@ -35,17 +37,20 @@ Tensor grad(const Y& output, const X& input, GradOptions options = {}) {
   return std::move(grad(std::vector<Tensor>{output}, {input}, std::move(options))[0]);
 }
 
+using TensorHook = Function<Tensor(const Tensor& gradient)>;  // undefined: unchanged
+using NodeHook = Function<void(const Node& node, const std::vector<Tensor>& input_gradients)>;
+
 // Undoes a registration; safe to call when the tensor is gone.
 class HookHandle {
  public:
   HookHandle() = default;
-  explicit HookHandle(std::function<void()> remove) : remove_(std::move(remove)) {}
+  explicit HookHandle(Function<void()> remove) : remove_(std::move(remove)) {}
   void remove() {
-    if (remove_) std::exchange(remove_, nullptr)();
+    if (remove_) std::exchange(remove_, {})();
   }
 
  private:
-  std::function<void()> remove_;
+  Function<void()> remove_;
 };
 // Runs on the gradient of x (summed over all uses) in each backward; may return a replacement of
 // the same shape, or an undefined tensor to leave it.

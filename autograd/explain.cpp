@@ -5,6 +5,7 @@
 
 #include "tapegrad/autograd/engine.h"
 #include "tapegrad/autograd/grad_mode.h"
+#include "tapegrad/autograd/node.h"
 #include "tapegrad/autograd/ops/reduction.h"
 #include "tapegrad/core/scope.h"
 

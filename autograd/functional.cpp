@@ -32,15 +32,14 @@ Tensor jacobian_of(const Tensor& y, const Tensor& x, bool create_graph) {
 
 }  // namespace
 
-Tensor jacobian(const std::function<Tensor(const Tensor&)>& fn, const Tensor& x,
-                bool create_graph) {
+Tensor jacobian(const Function<Tensor(const Tensor&)>& fn, const Tensor& x, bool create_graph) {
   Scope scope("jacobian");
   EnableGradGuard recording;
   Tensor leaf = create_graph && x.requires_grad() ? x : x.detach().requires_grad_();
   return jacobian_of(fn(leaf), leaf, create_graph);
 }
 
-Tensor hessian(const std::function<Tensor(const Tensor&)>& fn, const Tensor& x) {
+Tensor hessian(const Function<Tensor(const Tensor&)>& fn, const Tensor& x) {
   Scope scope("hessian");
   EnableGradGuard recording;
   Tensor leaf = x.detach().requires_grad_();

@@ -1,13 +1,13 @@
 // Checks of derivatives against central differences, for people who write operators.
 #pragma once
-#include <functional>
 #include <vector>
 
+#include "tapegrad/core/function.h"
 #include "tapegrad/core/tensor.h"
 
 namespace tg {
 
-using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+using TensorFunction = Function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 struct GradcheckOptions {
   double step = 1e-6;

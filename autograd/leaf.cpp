@@ -1,5 +1,8 @@
 // The members of Tensor that concern its place on the tape, and the hooks.
-#include "tapegrad/autograd/engine.h"
+#include <mutex>
+
+#include "tapegrad/autograd/leaf_node.h"
+#include "tapegrad/autograd/node_extras.h"
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/arithmetic.h"
 

@@ -1,6 +1,6 @@
 #include "tapegrad/autograd/node.h"
 
-#include "tapegrad/autograd/engine.h"
+#include "tapegrad/autograd/node_extras.h"
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/views.h"
 
@@ -24,6 +24,11 @@ Node::Node() : id(next_node_id.fetch_add(1, std::memory_order_relaxed)) {
 }
 
 Node::~Node() { live_nodes.fetch_sub(1, std::memory_order_relaxed); }
+
+NodeExtras& Node::need_extras() {
+  if (!extras) extras = std::make_unique<NodeExtras>();
+  return *extras;
+}
 
 // Deleting a node lets go of its parents, which may die in turn. Whoever drops the first node
 // empties the list that the others are put on, so a chain of any length needs no deep stack.

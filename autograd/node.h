@@ -3,9 +3,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,20 +43,7 @@ struct OutputInfo {
   Device device;
 };
 
-using TensorHook = std::function<Tensor(const Tensor& gradient)>;  // undefined: unchanged
-using NodeHook = std::function<void(const Node& node, const Grads& input_gradients)>;
-
-// Things few nodes have.
-struct NodeExtras {
-  struct OnOutput {
-    int output;
-    uint64_t id;
-    TensorHook hook;
-  };
-  std::vector<OnOutput> output_hooks;  // run on the summed gradient, before the backward
-  std::vector<std::pair<uint64_t, NodeHook>> after;  // run with the gradients it made
-  std::string path;  // the module that was running, kept in anomaly mode
-};
+struct NodeExtras;  // autograd/node_extras.h
 
 struct Node : PooledObject {
   std::atomic<int32_t> refs{1};
@@ -70,7 +55,7 @@ struct Node : PooledObject {
   std::vector<Edge> inputs;
   OutputInfo output;                     // of output 0
   std::vector<OutputInfo> more_outputs;  // of outputs 1, 2, ...
-  std::unique_ptr<NodeExtras> extras;
+  std::unique_ptr<NodeExtras> extras;    // things few nodes have
 
   Node();
   virtual ~Node();
@@ -82,10 +67,7 @@ struct Node : PooledObject {
   virtual bool is_leaf_node() const { return false; }
 
   const OutputInfo& info(int i) const { return i == 0 ? output : more_outputs[size_t(i - 1)]; }
-  NodeExtras& need_extras() {
-    if (!extras) extras = std::make_unique<NodeExtras>();
-    return *extras;
-  }
+  NodeExtras& need_extras();
 };
 
 // The node of an operator whose backward is a closure: F(const Tensor& dy, Needs) -> Grads for one
@@ -108,18 +90,10 @@ struct ClosureNode final : Node {
   }
 };
 
-// Holds the gradient of a leaf. It does not hold the leaf itself.
-struct LeafNode final : Node {
-  std::mutex mutex;  // two backwards may meet here
-  Tensor grad;
-  Grads backward(std::span<const Tensor>, Needs) override { return {}; }
-  bool is_leaf_node() const override { return true; }
-};
-
 // What autograd hangs on a tensor.
 struct Meta final : AutogradMeta, PooledObject {
   Edge edge;                              // set: requires grad
-  bool is_leaf = false;                   // edge.node is then a LeafNode
+  bool is_leaf = false;                   // edge.node is then a LeafNode (autograd/leaf_node.h)
   std::shared_ptr<Tensor> retained_slot;  // retain_grad(): shared with the hook that fills it
   Tensor base;                            // set on a differentiable view: the tensor it views
   uint32_t view_version = 0;              // version of the storage when `edge` was made

@@ -1,10 +1,12 @@
 #include "tapegrad/autograd/op.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "tapegrad/autograd/autocast.h"
 #include "tapegrad/autograd/engine_state.h"
 #include "tapegrad/autograd/inplace.h"
+#include "tapegrad/autograd/node_extras.h"
 #include "tapegrad/autograd/ops/comparison.h"
 #include "tapegrad/autograd/ops/reduction.h"
 

@@ -14,10 +14,9 @@ constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
 
 // Dimensions of x that an entry uses up.
 int64_t dims_used(const Index& entry) {
-  if (std::holds_alternative<None>(entry.value) || std::holds_alternative<Ellipsis>(entry.value))
-    return 0;
-  const auto* tensor = std::get_if<Tensor>(&entry.value);
-  return tensor && tensor->defined() && tensor->dtype() == DType::boolean ? tensor->dim() : 1;
+  if (entry.kind == Index::Kind::none || entry.kind == Index::Kind::ellipsis) return 0;
+  const Tensor& t = entry.tensor;
+  return t.defined() && t.dtype() == DType::boolean ? t.dim() : 1;
 }
 
 // Takes the entries one by one, turning x into the view and collecting index tensors.
@@ -29,17 +28,29 @@ class Resolver {
     int64_t used = 0, ellipses = 0;
     for (const Index& entry : entries) {
       used += dims_used(entry);
-      ellipses += std::holds_alternative<Ellipsis>(entry.value);
+      ellipses += entry.kind == Index::Kind::ellipsis;
     }
     check<IndexError>(ellipses <= 1, "an index has at most one ellipsis");
     check<IndexError>(used <= x_.dim(), used, "dimensions are indexed, but the tensor has shape",
                       x_.shape());
     for (const Index& entry : entries) {
-      if (std::holds_alternative<Ellipsis>(entry.value)) {
-        dim_ += int(x_.dim() - used);
-        name_ += int(x_.dim() - used);
-      } else {
-        std::visit([&](const auto& e) { take(e); }, entry.value);
+      switch (entry.kind) {
+        case Index::Kind::integer:
+          take(entry.integer);
+          break;
+        case Index::Kind::slice:
+          take(entry.slice);
+          break;
+        case Index::Kind::none:
+          v_ = unsqueeze(v_, dim_++);
+          break;
+        case Index::Kind::tensor:
+          take(entry.tensor);
+          break;
+        case Index::Kind::ellipsis:
+          dim_ += int(x_.dim() - used);
+          name_ += int(x_.dim() - used);
+          break;
       }
     }
     return {v_, selection()};
@@ -63,8 +74,6 @@ class Resolver {
     ++dim_;
     ++name_;
   }
-  void take(None) { v_ = unsqueeze(v_, dim_++); }
-  void take(Ellipsis) {}
   void take(const Tensor& t) {
     check(t.defined(), "an index tensor is undefined");
     check<DeviceError>(t.device() == x_.device(), "an index tensor is on", t.device(),

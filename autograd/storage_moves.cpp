@@ -1,5 +1,7 @@
 #include "tapegrad/autograd/storage_moves.h"
 
+#include <algorithm>
+
 #include "tapegrad/autograd/inplace.h"
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/arithmetic.h"

@@ -1,6 +1,8 @@
 // Every operator of the table that names a large sample: time, and bytes or operations per second.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+
 #include "ops/table.h"
 #include "tapegrad/autograd/engine.h"
 #include "tapegrad/autograd/grad_mode.h"

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "tapegrad/nn/models/models.h"
 #include "tapegrad/tapegrad.h"
 
 namespace tg::bench {
@@ -9,8 +10,8 @@ namespace {
 
 // One step of any model: the model, its data and its optimizer live in the closure.
 template <class M, class Optimizer, class Loss>
-std::function<double()> training_step(std::shared_ptr<M> model,
-                                      std::shared_ptr<Optimizer> optimizer, Loss loss_of) {
+Function<double()> training_step(std::shared_ptr<M> model, std::shared_ptr<Optimizer> optimizer,
+                                 Loss loss_of) {
   return [=] {
     optimizer->zero_grad();
     Tensor loss = loss_of(*model);
@@ -20,7 +21,7 @@ std::function<double()> training_step(std::shared_ptr<M> model,
   };
 }
 
-std::function<double()> mlp() {
+Function<double()> mlp() {
   manual_seed(0);
   auto model = std::make_shared<nn::MLP>(std::vector<int64_t>{784, 128, 10});
   auto optimizer =
@@ -29,7 +30,7 @@ std::function<double()> mlp() {
   return training_step(model, optimizer, [=](nn::MLP& m) { return cross_entropy(m(x), y); });
 }
 
-std::function<double()> cnn() {
+Function<double()> cnn() {
   manual_seed(0);
   auto model = std::make_shared<nn::CNN>();
   auto optimizer =
@@ -38,7 +39,7 @@ std::function<double()> cnn() {
   return training_step(model, optimizer, [=](nn::CNN& m) { return cross_entropy(m(x), y); });
 }
 
-std::function<double()> resnet() {
+Function<double()> resnet() {
   manual_seed(0);
   auto model = std::make_shared<nn::ResNet18>();
   auto optimizer = std::make_shared<optim::SGD>(
@@ -48,7 +49,7 @@ std::function<double()> resnet() {
   return training_step(model, optimizer, [=](nn::ResNet18& m) { return cross_entropy(m(x), y); });
 }
 
-std::function<double()> gpt() {
+Function<double()> gpt() {
   manual_seed(0);
   auto model = std::make_shared<nn::GPT>(
       nn::GPTOptions{.vocabulary = 256, .context = 128, .layers = 4, .heads = 8, .dim = 256});

@@ -26,7 +26,7 @@ double cpu_seconds() {
 }
 
 int serve() {
-  std::map<std::string, std::function<double()>> made;
+  std::map<std::string, tg::Function<double()>> made;
   std::string name;
   long count = 0;
   double seconds = 0;

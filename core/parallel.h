@@ -1,6 +1,6 @@
 // Splitting work over the threads of one pool for the whole process.
 #pragma once
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,7 +24,7 @@ void run_chunks(int64_t chunks, void (*work)(void* context, int64_t chunk), void
 template <class F>
 void parallel_for(int64_t n, int64_t grain, F&& fn) {
   if (n <= 0) return;
-  grain = std::max<int64_t>(grain, 1);
+  if (grain < 1) grain = 1;
   if (n <= grain) {
     fn(int64_t(0), n);
     return;
@@ -37,7 +37,8 @@ void parallel_for(int64_t n, int64_t grain, F&& fn) {
                      [](void* context, int64_t chunk) {
                        auto& j = *static_cast<Job*>(context);
                        int64_t begin = chunk * j.grain;
-                       j.fn(begin, std::min(begin + j.grain, j.n));
+                       int64_t end = begin + j.grain;
+                       j.fn(begin, end < j.n ? end : j.n);
                      },
                      &job);
 }
@@ -46,15 +47,15 @@ void parallel_for(int64_t n, int64_t grain, F&& fn) {
 // the order of the index, so the bits do not depend on the threads. n == 0 gives identity.
 template <class T, class Map, class Combine>
 T parallel_reduce(int64_t n, int64_t grain, T identity, Map&& map, Combine&& combine) {
-  grain = std::max<int64_t>(grain, 1);
+  if (grain < 1) grain = 1;
   if (n <= 0) return identity;
   if (n <= grain) return map(int64_t(0), n);
-  std::vector<T> partial(size_t((n + grain - 1) / grain), identity);
+  std::vector<T> partial(std::size_t((n + grain - 1) / grain), identity);
   parallel_for(n, grain, [&](int64_t begin, int64_t end) {
-    partial[size_t(begin / grain)] = map(begin, end);
+    partial[std::size_t(begin / grain)] = map(begin, end);
   });
   T result = partial[0];
-  for (size_t i = 1; i < partial.size(); ++i) result = combine(result, partial[i]);
+  for (std::size_t i = 1; i < partial.size(); ++i) result = combine(result, partial[i]);
   return result;
 }
 

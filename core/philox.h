@@ -9,17 +9,9 @@
 #include <cstring>
 
 #include "tapegrad/core/host_device.h"
+#include "tapegrad/core/random_state.h"
 
 namespace tg {
-
-// Where a draw stands. Block b of the draw encrypts the counter (offset + b, stream) with the key
-// `seed`; each block is four words of 32 random bits.
-struct RandomState {
-  uint64_t seed = 0;
-  uint64_t offset = 0;  // in blocks
-  uint64_t stream = 0;  // independent sequences of one seed
-  bool operator==(const RandomState&) const = default;
-};
 
 struct RandomBlock {
   uint32_t word[4];

@@ -1,6 +1,7 @@
 #include "tapegrad/core/random.h"
 
 #include "tapegrad/core/error.h"
+#include "tapegrad/core/philox.h"
 
 namespace tg {
 namespace {
@@ -16,23 +17,23 @@ Generator* all_generators() {
 }  // namespace
 
 void Generator::manual_seed(uint64_t seed) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  LockGuard guard(lock_);
   state_.seed = seed;
   state_.offset = 0;
 }
 
 RandomState Generator::state() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  LockGuard guard(lock_);
   return state_;
 }
 
 void Generator::set_state(const RandomState& state) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  LockGuard guard(lock_);
   state_ = state;
 }
 
 RandomState Generator::reserve(uint64_t blocks) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  LockGuard guard(lock_);
   RandomState before = state_;
   state_.offset += blocks;
   return before;

@@ -1,10 +1,10 @@
 // Generators: who hands out which piece of the random sequence (core/philox.h).
 #pragma once
 #include <cstdint>
-#include <mutex>
 
 #include "tapegrad/core/device.h"
-#include "tapegrad/core/philox.h"
+#include "tapegrad/core/lock.h"
+#include "tapegrad/core/random_state.h"
 
 namespace tg {
 
@@ -41,7 +41,7 @@ class Generator {
   bool bernoulli(double p) { return uniform() < p; }
 
  private:
-  mutable std::mutex mutex_;
+  mutable Lock lock_;
   RandomState state_;
 };
 

@@ -12,19 +12,18 @@ Ref<Storage> make_storage(Device device, size_t bytes, Purpose purpose) {
   return Ref<Storage>::adopt(s);
 }
 
-Ref<Storage> wrap_storage(Device device, void* data, size_t bytes, std::function<void()> release) {
+Ref<Storage> wrap_storage(Device device, void* data, size_t bytes, Function<void()> release) {
   auto* s = new Storage;
   s->device = device;
   s->data = data;
   s->bytes = bytes;
-  s->release = new std::function<void()>(std::move(release));
+  s->release = release ? std::move(release) : Function<void()>([] {});
   return Ref<Storage>::adopt(s);
 }
 
 void destroy(Storage* s) {
   if (s->release) {
-    if (*s->release) (*s->release)();
-    delete s->release;
+    s->release();
   } else {
     deallocate(s->device, s->data, s->bytes, s->purpose);
   }

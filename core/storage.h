@@ -3,9 +3,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 
 #include "tapegrad/core/allocator.h"
+#include "tapegrad/core/function.h"
 #include "tapegrad/core/ref.h"
 
 namespace tg {
@@ -19,7 +19,7 @@ struct Storage : PooledObject {
   void* data = nullptr;
   size_t bytes = 0;
   // Set for memory that is not ours (a mapped file, a user's array); called instead of freeing.
-  std::function<void()>* release = nullptr;
+  Function<void()> release;
 
   void bump_version() {
     // One writer at a time by contract, so a plain increment will do.
@@ -34,7 +34,7 @@ struct Storage : PooledObject {
 
 Ref<Storage> make_storage(Device device, size_t bytes, Purpose purpose = Purpose::other);
 // Memory of somebody else; `release` runs when the last tensor lets go. Not counted.
-Ref<Storage> wrap_storage(Device device, void* data, size_t bytes, std::function<void()> release);
+Ref<Storage> wrap_storage(Device device, void* data, size_t bytes, Function<void()> release);
 void destroy(Storage* storage);
 
 }  // namespace tg

@@ -132,7 +132,7 @@ Tensor alias(const Tensor& x, const Shape& shape, const Shape& strides, int64_t 
   return Tensor(Ref<TensorImpl>::adopt(impl));
 }
 
-Tensor from_blob(void* data, const Shape& shape, DType dtype, std::function<void()> release) {
+Tensor from_blob(void* data, const Shape& shape, DType dtype, Function<void()> release) {
   size_t bytes = checked_bytes(shape, dtype);
   auto* impl = new TensorImpl;
   impl->dtype = dtype;

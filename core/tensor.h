@@ -155,7 +155,7 @@ Tensor empty_like(const Tensor& x, DType dtype);
 // A tensor of other shape and strides over the memory of x (no checks, no history).
 Tensor alias(const Tensor& x, const Shape& shape, const Shape& strides, int64_t offset);
 // A tensor over memory of the caller (CPU, row-major); `release` runs when it is let go.
-Tensor from_blob(void* data, const Shape& shape, DType dtype, std::function<void()> release = {});
+Tensor from_blob(void* data, const Shape& shape, DType dtype, Function<void()> release = {});
 
 // "f32[2,3]" for messages.
 std::string to_text(const Tensor& x);

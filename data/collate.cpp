@@ -1,5 +1,7 @@
 #include "tapegrad/data/collate.h"
 
+#include <algorithm>
+
 #include "tapegrad/autograd/ops/creation.h"
 #include "tapegrad/autograd/ops/views.h"
 

@@ -6,10 +6,10 @@
 // Batches come in order. Their contents depend on the data, the options and (seed, epoch) alone,
 // never on the number of workers.
 #pragma once
-#include <functional>
 #include <memory>
 #include <optional>
 
+#include "tapegrad/core/function.h"
 #include "tapegrad/data/dataset.h"
 #include "tapegrad/data/loader_core.h"
 #include "tapegrad/data/sample.h"
@@ -19,15 +19,12 @@ namespace tg::data {
 template <class Sample>
 class DataLoader {
  public:
-  using Collate = std::function<Sample(const std::vector<Sample>&)>;
+  using Collate = Function<Sample(const std::vector<Sample>&)>;
 
   // `collate` makes a batch of a list of samples; default: stack each tensor along a new first
   // dimension, which needs equal shapes and dtypes.
-  template <class Data>
-  requires std::is_base_of_v<Dataset<Sample>, Data> DataLoader(std::shared_ptr<Data> dataset,
-                                                               LoaderOptions options = {},
-                                                               Collate collate = {})
-      : dataset_(std::move(dataset)), core_(source(collate), options) {}
+  explicit DataLoader(std::shared_ptr<const Dataset<Sample>> dataset, LoaderOptions options = {},
+                      Collate collate = {});
 
   class iterator {
    public:
@@ -44,11 +41,7 @@ class DataLoader {
    private:
     friend class DataLoader;
     explicit iterator(LoaderCore* core) : core_(core) { advance(); }
-    void advance() {
-      batch_.reset();  // the old batch's memory goes back before the next is taken
-      std::vector<Tensor> tensors;
-      if (core_->next(tensors)) batch_ = from_list<Sample>(tensors);
-    }
+    void advance();
     LoaderCore* core_;
     std::optional<Sample> batch_;
   };
@@ -72,24 +65,41 @@ class DataLoader {
   double waited() const { return core_.waited(); }
 
  private:
-  LoaderCore::Source source(Collate collate) {
-    const Dataset<Sample>* data = dataset_.get();
-    LoaderCore::Source s;
-    s.size = data->size();
-    s.get = [data](int64_t i, Generator& random) { return to_list(data->get(i, random)); };
-    s.name = [data](int64_t i) { return data->name(i); };
-    if (collate)
-      s.collate = [collate](const std::vector<std::vector<Tensor>>& samples) {
-        std::vector<Sample> typed;
-        for (const auto& sample : samples) typed.push_back(from_list<Sample>(sample));
-        return to_list(collate(typed));
-      };
-    return s;
-  }
+  static LoaderCore::Source source(const Dataset<Sample>* data, Collate collate);
 
   std::shared_ptr<const Dataset<Sample>> dataset_;
   LoaderCore core_;
 };
+
+template <class Sample>
+DataLoader<Sample>::DataLoader(std::shared_ptr<const Dataset<Sample>> dataset,
+                               LoaderOptions options, Collate collate)
+    : dataset_(std::move(dataset)), core_(source(dataset_.get(), std::move(collate)), options) {}
+
+template <class Sample>
+void DataLoader<Sample>::iterator::advance() {
+  batch_.reset();  // the old batch's memory goes back before the next is taken
+  std::vector<Tensor> tensors;
+  if (core_->next(tensors)) batch_ = from_list<Sample>(tensors);
+}
+
+template <class Sample>
+LoaderCore::Source DataLoader<Sample>::source(const Dataset<Sample>* data, Collate collate) {
+  LoaderCore::Source s;
+  s.size = data->size();
+  s.get = [data](int64_t i, Generator& random) { return to_list(data->get(i, random)); };
+  s.name = [data](int64_t i) { return data->name(i); };
+  if (collate)
+    s.collate = [collate](const std::vector<std::vector<Tensor>>& samples) {
+      std::vector<Sample> typed;
+      for (const auto& sample : samples) typed.push_back(from_list<Sample>(sample));
+      return to_list(collate(typed));
+    };
+  return s;
+}
+
+// Compiled once, in data/loader.cpp.
+extern template class DataLoader<ImageAndLabel>;
 
 template <class Data>
 DataLoader(std::shared_ptr<Data>, LoaderOptions = {}) -> DataLoader<typename Data::SampleType>;

@@ -1,11 +1,11 @@
 // The loader without types: samples are lists of tensors.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "tapegrad/core/function.h"
 #include "tapegrad/core/tensor.h"
 
 namespace tg {
@@ -39,9 +39,9 @@ class LoaderCore {
  public:
   struct Source {
     int64_t size = 0;
-    std::function<std::vector<Tensor>(int64_t index, Generator& random)> get;
-    std::function<std::string(int64_t index)> name;
-    std::function<std::vector<Tensor>(const std::vector<std::vector<Tensor>>&)> collate;
+    Function<std::vector<Tensor>(int64_t index, Generator& random)> get;
+    Function<std::string(int64_t index)> name;
+    Function<std::vector<Tensor>(const std::vector<std::vector<Tensor>>&)> collate;
   };
   LoaderCore(Source source, LoaderOptions options);  // ValueError for options that make no sense
   ~LoaderCore();                                     // joins the workers

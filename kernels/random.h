@@ -1,6 +1,7 @@
 // Draws of random numbers. Element i depends on the state and on i alone (core/philox.h). Outputs
 // are contiguous.
 #pragma once
+#include "tapegrad/core/philox.h"
 #include "tapegrad/core/random.h"
 #include "tapegrad/kernels/dispatch.h"
 

@@ -1,6 +1,7 @@
 #include "tapegrad/nn/init.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 

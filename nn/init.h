@@ -1,7 +1,6 @@
 // Initial values of weights, with PyTorch's names, formulas and defaults. All write in place
 // without being recorded, return x, and draw from the default generator of x's device.
 #pragma once
-#include <cmath>
 #include <utility>
 
 #include "tapegrad/core/tensor.h"

@@ -6,6 +6,7 @@
 #include <typeinfo>
 
 #include "tapegrad/autograd/grad_mode.h"
+#include "tapegrad/autograd/leaf_node.h"
 #include "tapegrad/autograd/ops/creation.h"
 #include "tapegrad/nn/walk.h"
 
@@ -196,7 +197,7 @@ void Module::requires_grad_(bool value) {
   for (const Tensor& p : parameters()) p.requires_grad_(value);
 }
 
-void Module::apply(const std::function<void(Module&)>& fn) {
+void Module::apply(const Function<void(Module&)>& fn) {
   for (const NamedModule& m : children()) m.module->apply(fn);
   fn(*this);
 }

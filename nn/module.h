@@ -12,9 +12,9 @@
 // of Module its members: names are those of the members, joined by dots, numbers inside of
 // containers ("blocks.3.fc.weight"), which makes them PyTorch's.
 #pragma once
-#include <functional>
 
 #include "tapegrad/autograd/engine.h"
+#include "tapegrad/core/function.h"
 #include "tapegrad/core/scope.h"
 #include "tapegrad/nn/members.h"
 #include "tapegrad/nn/state_dict.h"
@@ -24,9 +24,9 @@ namespace tg::nn {
 // Run at each call, before and after forward, with the arguments that are tensors. A forward hook
 // may return a replacement of the output, or an undefined tensor to leave it. The output is
 // undefined where forward does not return one tensor.
-using ForwardPreHook = std::function<void(Module&, const std::vector<Tensor>& inputs)>;
+using ForwardPreHook = Function<void(Module&, const std::vector<Tensor>& inputs)>;
 using ForwardHook =
-    std::function<Tensor(Module&, const std::vector<Tensor>& inputs, const Tensor& output)>;
+    Function<Tensor(Module&, const std::vector<Tensor>& inputs, const Tensor& output)>;
 
 struct NamedModule {
   std::string name;  // "" for the module itself
@@ -75,7 +75,7 @@ class Module {
   void zero_grad(bool set_to_none = true);
   void requires_grad_(bool value = true);
   // fn on every module, members before the module that holds them.
-  void apply(const std::function<void(Module&)>& fn);
+  void apply(const Function<void(Module&)>& fn);
 
   // ---- Looking on ----
   // Hooks run at m(x), not at m.forward(x). Handles stay valid when the module moves or dies.

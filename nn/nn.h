@@ -1,4 +1,4 @@
-// Every module.
+// Every module. Whole models: nn/models/models.h.
 #pragma once
 #include "tapegrad/nn/activations.h"
 #include "tapegrad/nn/attention.h"
@@ -8,10 +8,6 @@
 #include "tapegrad/nn/init.h"
 #include "tapegrad/nn/linear.h"
 #include "tapegrad/nn/losses.h"
-#include "tapegrad/nn/models/cnn.h"
-#include "tapegrad/nn/models/gpt.h"
-#include "tapegrad/nn/models/mlp.h"
-#include "tapegrad/nn/models/resnet.h"
 #include "tapegrad/nn/module.h"
 #include "tapegrad/nn/normalization.h"
 #include "tapegrad/nn/pooling.h"

@@ -2,6 +2,8 @@
 
 namespace tg::nn {
 
+void Sequential::push_back(AnyModule module) { steps_.push_back(std::move(module)); }
+
 Module& Sequential::operator[](size_t i) const {
   check<IndexError>(i < steps_.size(), "Sequential: there is no module", i, "among", steps_.size());
   return steps_[i].module();

@@ -44,7 +44,7 @@ class Sequential : public Module {
   requires(sizeof...(M) > 0) explicit Sequential(M... modules) {
     (push_back(std::move(modules)), ...);
   }
-  void push_back(AnyModule module) { steps_.push_back(std::move(module)); }
+  void push_back(AnyModule module);
   size_t size() const { return steps_.size(); }
   Module& operator[](size_t i) const;  // IndexError outside of [0, size)
   // The module at i as what it is: net.at<nn::Linear>(0).weight; an error if it is another type.

@@ -83,7 +83,7 @@ std::string aligned(const std::vector<Cells>& lines) {
 
 }  // namespace
 
-Summary summarize(Module& model, const std::function<void()>& run) {
+Summary summarize(Module& model, const Function<void()>& run) {
   Summary s;
   {
     NoGradGuard no_grad;

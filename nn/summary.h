@@ -25,7 +25,7 @@ struct Summary {
 inline std::string to_text(const Summary& s) { return s.text(); }
 
 // Calls `run`, which is to run the model once, in eval mode and under no-grad.
-Summary summarize(Module& model, const std::function<void()>& run);
+Summary summarize(Module& model, const Function<void()>& run);
 
 // For an input of this shape, of zeros.
 template <std::derived_from<Module> M>

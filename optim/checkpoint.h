@@ -24,7 +24,7 @@ struct CheckpointParts {
   Optimizer* optimizer = nullptr;
   Schedule* schedule = nullptr;
   // By name. For a run that is to go on bit by bit: {{"default", &default_generator()}}.
-  std::map<std::string, Generator*> generators = {};
+  std::vector<std::pair<std::string, Generator*>> generators = {};
 };
 
 // Where a run stands.

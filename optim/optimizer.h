@@ -96,12 +96,9 @@ class Optimizer {
 template <class Options>
 class GroupedOptimizer : public Optimizer {
  public:
+  ~GroupedOptimizer() override;
   Options& group(size_t i) { return settings_[checked_group(i)]; }
-  void add_group(Parameters parameters, Options options) {
-    check_options(options);
-    add_slots(std::move(parameters), options.lr);
-    settings_.push_back(std::move(options));
-  }
+  void add_group(Parameters parameters, Options options);
   double& lr(size_t group) final { return this->group(group).lr; }
 
  protected:
@@ -110,5 +107,15 @@ class GroupedOptimizer : public Optimizer {
  private:
   std::vector<Options> settings_;
 };
+
+template <class Options>
+GroupedOptimizer<Options>::~GroupedOptimizer() = default;
+
+template <class Options>
+void GroupedOptimizer<Options>::add_group(Parameters parameters, Options options) {
+  check_options(options);
+  add_slots(std::move(parameters), options.lr);
+  settings_.push_back(std::move(options));
+}
 
 }  // namespace tg::optim

@@ -4,6 +4,10 @@
 
 namespace tg::optim {
 
+void State::set(const std::string& name, const std::string& value) {
+  values.emplace_back(name, value);
+}
+
 const std::string* State::find(const std::string& name) const {
   for (const auto& [key, value] : values)
     if (key == name) return &value;

@@ -15,7 +15,7 @@ struct State {
   NamedTensors tensors;
   std::vector<std::pair<std::string, std::string>> values;
 
-  void set(const std::string& name, const std::string& value) { values.emplace_back(name, value); }
+  void set(const std::string& name, const std::string& value);
   const std::string* find(const std::string& name) const;  // nullptr if there is none
   const Tensor* find_tensor(const std::string& name) const;
   // ValueError if there is none, or if it is not a number.

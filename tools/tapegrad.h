@@ -1,5 +1,6 @@
 // Everything a model and its training need, in one include: tensors, operators, modules, optimizers
-// and data.
+// and data. Two things are rarer and stand apart, since what is included must be compiled:
+// operators of your own (tapegrad/autograd/op.h) and ready models (tapegrad/nn/models/models.h).
 #pragma once
 
 #include "tapegrad/autograd/checkpoint.h"
@@ -8,7 +9,6 @@
 #include "tapegrad/autograd/functional.h"
 #include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/gradcheck.h"
-#include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops.h"
 #include "tapegrad/core/error.h"
 #include "tapegrad/core/io/npy.h"

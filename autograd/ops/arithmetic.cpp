@@ -1,5 +1,7 @@
 #include "tapegrad/autograd/ops/arithmetic.h"
 
+#include <cmath>
+
 #include "tapegrad/autograd/elementwise.h"
 #include "tapegrad/autograd/ops/comparison.h"
 #include "tapegrad/autograd/ops/creation.h"

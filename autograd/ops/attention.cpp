@@ -13,6 +13,7 @@
 #include "tapegrad/autograd/ops/reduction.h"
 #include "tapegrad/autograd/ops/softmax.h"
 #include "tapegrad/autograd/ops/views.h"
+#include "tapegrad/core/philox.h"
 #include "tapegrad/core/random.h"
 #include "tapegrad/kernels/attention.h"
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <initializer_list>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "tapegrad/core/tensor.h"
@@ -32,13 +31,20 @@ inline Slice slice(Bound start = none, Bound end = none, int64_t step = 1) {
 // or bool tensor selects (a copy); several tensors broadcast together.
 class Index {
  public:
-  Index(int v) : value(int64_t(v)) {}
-  Index(int64_t v) : value(v) {}
-  Index(Slice s) : value(s) {}
-  Index(None n) : value(n) {}
-  Index(Ellipsis e) : value(e) {}
-  Index(const Tensor& t) : value(t) {}
-  std::variant<int64_t, Slice, None, Ellipsis, Tensor> value;
+  enum class Kind : uint8_t { integer, slice, none, ellipsis, tensor };
+
+  Index(int v) : kind(Kind::integer), integer(v) {}
+  Index(int64_t v) : kind(Kind::integer), integer(v) {}
+  Index(Slice s) : kind(Kind::slice), slice(s) {}
+  Index(None) : kind(Kind::none) {}
+  Index(Ellipsis) : kind(Kind::ellipsis) {}
+  Index(const Tensor& t) : kind(Kind::tensor), tensor(t) {}
+
+  // The member that `kind` names holds the entry.
+  Kind kind;
+  int64_t integer = 0;
+  Slice slice;
+  Tensor tensor;
 };
 
 Tensor index(const Tensor& x, const std::vector<Index>& indices);

@@ -1,5 +1,7 @@
 #include "tapegrad/autograd/ops/joining.h"
 
+#include <algorithm>
+
 #include "tapegrad/autograd/geometry.h"
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/creation.h"

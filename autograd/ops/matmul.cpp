@@ -1,5 +1,7 @@
 #include "tapegrad/autograd/ops/matmul.h"
 
+#include <cmath>
+
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/arithmetic.h"
 #include "tapegrad/autograd/ops/reduction.h"

@@ -1,4 +1,5 @@
 // Reductions made of others: variance, norms, logsumexp; running sums and products.
+#include <algorithm>
 #include <cmath>
 
 #include "tapegrad/autograd/op.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <set>
 
 #include "tapegrad/core/io/atomic_file.h"
@@ -67,12 +68,17 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
   entries_ = std::move(header.entries);
   metadata_ = std::move(header.metadata);
   check_layout(entries_, file_.size() - data_start_, path);
-  for (size_t i = 0; i < entries_.size(); ++i) index_[entries_[i].name] = i;
+  by_name_.resize(entries_.size());
+  std::iota(by_name_.begin(), by_name_.end(), size_t(0));
+  std::sort(by_name_.begin(), by_name_.end(),
+            [this](size_t a, size_t b) { return entries_[a].name < entries_[b].name; });
 }
 
 const Entry* SafetensorsFile::find(const std::string& name) const {
-  auto it = index_.find(name);
-  return it == index_.end() ? nullptr : &entries_[it->second];
+  auto it =
+      std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                       [this](size_t i, const std::string& n) { return entries_[i].name < n; });
+  return it == by_name_.end() || entries_[*it].name != name ? nullptr : &entries_[*it];
 }
 
 Tensor SafetensorsFile::read(const std::string& name) const {

@@ -44,7 +44,7 @@ class SafetensorsFile {
   io::FileReader file_;
   int64_t data_start_ = 0;
   std::vector<Entry> entries_;
-  std::map<std::string, size_t> index_;
+  std::vector<size_t> by_name_;  // positions in entries_, in the order of the names
   Metadata metadata_;
 };
 

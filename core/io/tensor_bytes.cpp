@@ -7,7 +7,7 @@ namespace tg::io {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian");
 
-void for_each_piece(const Tensor& x, const std::function<void(const char*, size_t)>& write) {
+void for_each_piece(const Tensor& x, const Function<void(const char*, size_t)>& write) {
   check<DeviceError>(x.device().is_cpu(), "a tensor on", x.device(),
                      "cannot be written to a file; copy it with to(kCpuDevice)");
   if (x.numel() == 0) return;

@@ -1,5 +1,7 @@
 #include "tapegrad/kernels/accumulate.h"
 
+#include <algorithm>
+
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/cpu/add_to.h"
 

@@ -4,6 +4,7 @@
 // not touch each other: any number of threads gives the same bits.
 #include "tapegrad/kernels/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tapegrad/core/parallel.h"

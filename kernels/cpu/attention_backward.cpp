@@ -2,6 +2,8 @@
 // over blocks of queries and, inside, blocks of keys gives all three gradients. Where there are
 // fewer heads than threads, dq is made by blocks of queries and dk, dv by blocks of keys, each on
 // its own; every sum still runs in the same order, so the bits are the same.
+#include <algorithm>
+
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/attention.h"
 #include "tapegrad/kernels/cpu/attention_block.h"

@@ -1,5 +1,6 @@
 #include "tapegrad/kernels/batch_norm.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>

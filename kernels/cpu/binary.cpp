@@ -1,5 +1,7 @@
 #include "tapegrad/kernels/binary.h"
 
+#include <variant>
+
 #include "tapegrad/kernels/cpu/elementwise.h"
 #include "tapegrad/kernels/cpu/scalar_view.h"
 

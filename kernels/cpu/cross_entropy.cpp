@@ -2,6 +2,7 @@
 // cache for its maximum, its exponentials and its result.
 #include "tapegrad/kernels/cross_entropy.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -1,5 +1,7 @@
 #include "tapegrad/kernels/dropout.h"
 
+#include <algorithm>
+
 #include "tapegrad/kernels/attention.h"
 #include "tapegrad/kernels/cpu/dropout_draw.h"
 #include "tapegrad/kernels/cpu/rows.h"

@@ -1,5 +1,6 @@
 #include "tapegrad/kernels/embedding.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tapegrad/kernels/cpu/row_math.h"

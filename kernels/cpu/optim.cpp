@@ -3,6 +3,7 @@
 // last block of a chunk is filled up with zeros and runs the same code.
 #include "tapegrad/kernels/optim.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>

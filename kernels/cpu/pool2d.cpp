@@ -1,5 +1,6 @@
 #include "tapegrad/kernels/pool2d.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 

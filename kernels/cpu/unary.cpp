@@ -1,6 +1,7 @@
 #include "tapegrad/kernels/unary.h"
 
 #include <cmath>
+#include <variant>
 
 #include "tapegrad/kernels/cpu/elementwise.h"
 

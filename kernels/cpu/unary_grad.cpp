@@ -1,3 +1,5 @@
+#include <variant>
+
 #include "tapegrad/kernels/cpu/elementwise.h"
 #include "tapegrad/kernels/unary.h"
 

@@ -2,6 +2,8 @@
 // functors of kernels/binary_ops.h; kernels/cuda/elementwise.cuh runs them.
 #include "tapegrad/kernels/binary.h"
 
+#include <variant>
+
 #include "tapegrad/kernels/cuda/elementwise.cuh"
 #include "tapegrad/kernels/cuda/integers.cuh"
 #include "tapegrad/kernels/mask.h"

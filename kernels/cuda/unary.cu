@@ -2,6 +2,8 @@
 // The formulas are the functors of kernels/unary_ops.h; kernels/cuda/elementwise.cuh runs them.
 #include "tapegrad/kernels/unary.h"
 
+#include <variant>
+
 #include "tapegrad/kernels/cuda/elementwise.cuh"
 #include "tapegrad/kernels/cuda/integers.cuh"
 

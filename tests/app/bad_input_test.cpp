@@ -2,6 +2,8 @@
 // is not 0, and nothing left behind.
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "app/program.h"
 #include "catch.h"
 #include "tapegrad/autograd/ops/creation.h"

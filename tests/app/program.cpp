@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <functional>
 
 #include "app/program_path.h"
 #include "catch.h"

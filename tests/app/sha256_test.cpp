@@ -1,4 +1,6 @@
 // SHA-256 against the examples of FIPS 180-4 and the sums that coreutils' sha256sum gives.
+#include <algorithm>
+
 #include "tapegrad/tools/app/sha256.h"
 
 #include "catch.h"

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "catch.h"
 #include "tapegrad/autograd/engine.h"
 #include "tapegrad/autograd/ops.h"

@@ -1,4 +1,5 @@
 // The engine itself: order, accumulation, freeing, grad modes, tg::grad, hooks.
+#include <cmath>
 #include <thread>
 
 #include "catch.h"

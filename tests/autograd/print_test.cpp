@@ -1,5 +1,6 @@
 #include "tapegrad/autograd/print.h"
 
+#include <algorithm>
 #include <clocale>
 #include <cmath>
 #include <sstream>

@@ -9,6 +9,7 @@
 #include "tapegrad/autograd/ops/creation.h"
 #include "tapegrad/autograd/ops/views.h"
 #include "tapegrad/core/parallel.h"
+#include "tapegrad/core/philox.h"
 #include "tapegrad/core/random.h"
 
 using namespace tg;

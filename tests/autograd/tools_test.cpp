@@ -9,6 +9,7 @@
 #include "tapegrad/autograd/functional.h"
 #include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/gradcheck.h"
+#include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops.h"
 #include "tapegrad/core/random.h"
 #include "tapegrad/nn/nn.h"

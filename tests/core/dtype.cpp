@@ -1,5 +1,6 @@
 #include "tapegrad/core/dtype.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -1,4 +1,6 @@
 // Files: npy, safetensors, and both readers against damaged files.
+#include <algorithm>
+#include <cstring>
 
 #include "catch.h"
 #include "tapegrad/autograd/ops/comparison.h"

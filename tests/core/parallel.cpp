@@ -1,6 +1,8 @@
 #include "tapegrad/core/parallel.h"
 
+#include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <numeric>
 #include <set>
 #include <stdexcept>

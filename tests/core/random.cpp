@@ -1,5 +1,6 @@
 #include "tapegrad/core/random.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -9,6 +10,7 @@
 #include "catch.h"
 #include "tapegrad/core/error.h"
 #include "tapegrad/core/parallel.h"
+#include "tapegrad/core/philox.h"
 
 using namespace tg;
 

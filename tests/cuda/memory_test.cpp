@@ -1,4 +1,6 @@
 // Tensors on device cuda: moving them, their gradients, their memory.
+#include <functional>
+
 #include "cuda/flavour.h"
 #include "tapegrad/core/allocator.h"
 #include "tapegrad/core/cpu_memory.h"

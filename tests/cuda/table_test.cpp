@@ -1,5 +1,7 @@
 // The operator table on device cuda: values and gradients against the references that the CPU is
 // held against, in every layout. What has no kernel yet must say so; UNSUPPORTED.md lists it.
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <set>

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <functional>
 
 #include "catch.h"
 #include "tapegrad/autograd/ops.h"
@@ -9,7 +8,7 @@ using tg::cast, tg::DType, tg::f32, tg::f64, tg::norm, tg::ones, tg::sum, tg::te
     tg::zeros;
 
 namespace {
-std::vector<double> gradient(const Tensor& x, const std::function<Tensor(const Tensor&)>& f) {
+std::vector<double> gradient(const Tensor& x, const tg::Function<Tensor(const Tensor&)>& f) {
   x.requires_grad_();
   sum(f(x)).backward();
   return x.grad().to_vector<double>();

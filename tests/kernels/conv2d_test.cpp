@@ -2,6 +2,7 @@
 // and groups, every memory layout, guards around the results, any number of threads.
 #include "tapegrad/kernels/conv2d.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>

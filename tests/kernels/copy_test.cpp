@@ -1,6 +1,7 @@
 // Copies between layouts and dtypes, and fills, against loops that address every element.
 #include "tapegrad/kernels/copy.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -2,6 +2,7 @@
 // the C++ library in a wider type.
 #include "tapegrad/kernels/cpu/elementwise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>

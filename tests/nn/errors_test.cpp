@@ -2,6 +2,7 @@
 // deep (a member, a vector, a Sequential), in forward, in backward and when memory runs out.
 #include "nn/reference.h"
 #include "tapegrad/autograd/op.h"
+#include "tapegrad/nn/models/models.h"
 
 using namespace tg;
 using test::pattern;
@@ -40,7 +41,7 @@ Deep deep(M layer) {
   return model;
 }
 
-std::string message(const std::function<void()>& fn) {
+std::string message(const Function<void()>& fn) {
   try {
     fn();
   } catch (const Error& e) {
@@ -114,7 +115,7 @@ struct Judged : nn::Module {
 
 // A loss with what it takes and what it cannot take.
 template <class L>
-void check_loss(const std::function<L()>& make, const Tensor& x, const Tensor& target,
+void check_loss(const Function<L()>& make, const Tensor& x, const Tensor& target,
                 const Tensor& wrong) {
   Judged<L> model;
   model.court.judges.emplace_back(make());

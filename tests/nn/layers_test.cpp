@@ -1,6 +1,9 @@
 // Layers against PyTorch in float64: outputs, gradients of inputs and parameters, and what the
 // call leaves in the buffers.
+#include <cmath>
+
 #include "nn/reference.h"
+#include "tapegrad/nn/models/models.h"
 
 using namespace tg;
 using test::distance;

@@ -1,5 +1,9 @@
 // Whole models against PyTorch in float64.
+#include <algorithm>
+#include <cmath>
+
 #include "nn/reference.h"
+#include "tapegrad/nn/models/models.h"
 
 using namespace tg;
 using test::distance;

@@ -1,7 +1,10 @@
 // Module: names, walks, ties, loading, moving, modes, hooks, copies.
+#include <cmath>
+
 #include "tapegrad/nn/module.h"
 
 #include "nn/reference.h"
+#include "tapegrad/nn/models/models.h"
 
 using namespace tg;
 using test::pattern;

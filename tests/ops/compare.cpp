@@ -1,5 +1,6 @@
 #include "ops/compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>

@@ -91,7 +91,7 @@ Row index_row() {
 }
 
 // x0 with x1 written at an index that names no place twice.
-Sample put_sample(In x, In value, std::function<void(const Tensor&, const Tensor&)> put,
+Sample put_sample(In x, In value, Function<void(const Tensor&, const Tensor&)> put,
                   const std::string& torch) {
   return {{std::move(x), std::move(value)},
           [put = std::move(put)](const Tensors& t) -> Tensors {

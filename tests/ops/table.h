@@ -5,7 +5,6 @@
 // To add an operator's row: add it to the function of its family in tests/ops/<family>.cpp (a new
 // family: declare it below and name it in families()), then run tools/make_references.py.
 #pragma once
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,7 +14,7 @@
 namespace tg::test {
 
 using Tensors = std::vector<Tensor>;
-using Call = std::function<Tensors(const Tensors&)>;
+using Call = Function<Tensors(const Tensors&)>;
 
 // How the elements of an input are chosen. Every value is exact in bf16, so that all dtypes see the
 // same numbers and one f64 reference serves them all. Element i of input k is made from
@@ -84,8 +83,8 @@ struct OptOut {
 struct Row {
   std::string name;  // of the operator, as declared in autograd/ops/
   std::vector<Sample> samples = {};
-  std::vector<DType> dtypes = {f32, f64, f16, bf16};    // of the float (or all-integer) inputs
-  std::function<Tensors(const Tensors&)> inplace = {};  // writes x[0], returns it; same value
+  std::vector<DType> dtypes = {f32, f64, f16, bf16};  // of the float (or all-integer) inputs
+  Function<Tensors(const Tensors&)> inplace = {};     // writes x[0], returns it; same value
   std::vector<Fails> fails = {};
   std::vector<OptOut> opt_outs = {};
   // Allowed relative error in units of the dtype's epsilon, and absolute relative to the largest
@@ -94,8 +93,8 @@ struct Row {
   // A sample of about three times the grain, big enough to be cut into at least three pieces for
   // the threads, forward and backward (asserted), and what it costs, for the benchmark: bytes read
   // and written, and floating-point operations. Every row has one, or opts out of `threads`.
-  std::function<Sample()> large = {};
-  std::function<double(const Tensors& in, const Tensors& out)> flops = {};
+  Function<Sample()> large = {};
+  Function<double(const Tensors& in, const Tensors& out)> flops = {};
 };
 using Rows = std::vector<Row>;
 

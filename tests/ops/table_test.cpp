@@ -1,5 +1,6 @@
 // What every row of the operator table must pass.
 #include "ops/table.h"
+#include <algorithm>
 #include <cmath>
 
 #include "catch.h"

@@ -5,7 +5,7 @@ namespace {
 
 const std::vector<DType> kDTypes = {f32, f64, f16, bf16, i64};
 
-using View = std::function<Tensor(const Tensor&)>;
+using View = Function<Tensor(const Tensor&)>;
 
 Sample sample(Shape shape, View view, const std::string& torch) {
   return {{normal(shape)},

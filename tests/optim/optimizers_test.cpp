@@ -1,4 +1,5 @@
 // Optimizers and schedules against PyTorch in float64; dtypes, layouts, threads.
+#include <cmath>
 #include <cstring>
 
 #include "nn/reference.h"

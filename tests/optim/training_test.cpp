@@ -143,7 +143,7 @@ struct Held {
 };
 
 template <class M>
-void check_no_growth(M& model, const std::function<Tensor(int)>& loss_of_step, int steps) {
+void check_no_growth(M& model, const Function<Tensor(int)>& loss_of_step, int steps) {
   optim::AdamW optimizer(model, {.lr = 1e-3});
   Held early{}, now{};
   for (int i = 1; i <= steps && (i <= 11 || now == early); ++i) {

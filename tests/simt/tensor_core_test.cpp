@@ -1,4 +1,6 @@
 // The warp's matrix instructions against plain loops, and copies that run beside the arithmetic.
+#include <cmath>
+
 #include "simt/device_array.h"
 
 using namespace tg;

@@ -1,10 +1,10 @@
 // The data and the model that a config names.
 #pragma once
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "tapegrad/core/function.h"
 #include "tapegrad/data/dataset.h"
 #include "tapegrad/nn/module.h"
 #include "tapegrad/tools/app/config.h"
@@ -34,10 +34,10 @@ class Model {
   Tensor operator()(const Tensor& x) { return call_(x); }
 
  private:
-  Model(std::unique_ptr<nn::Module> module, std::function<Tensor(const Tensor&)> call)
+  Model(std::unique_ptr<nn::Module> module, Function<Tensor(const Tensor&)> call)
       : module_(std::move(module)), call_(std::move(call)) {}
   std::unique_ptr<nn::Module> module_;
-  std::function<Tensor(const Tensor&)> call_;
+  Function<Tensor(const Tensor&)> call_;
 };
 Model make_model(const TrainConfig& config, const Shape& image_shape, int64_t classes);
 

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 #include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/ops.h"

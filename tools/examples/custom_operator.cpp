@@ -1,4 +1,5 @@
 // An operator of your own, with its backward beside it, checked against differences.
+#include <tapegrad/autograd/op.h>
 #include <tapegrad/tapegrad.h>
 
 #include <cstdio>

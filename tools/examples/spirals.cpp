@@ -1,4 +1,5 @@
 // Two spirals, a network of three layers, no files needed.
+#include <tapegrad/nn/models/mlp.h>
 #include <tapegrad/tapegrad.h>
 
 #include <cstdio>

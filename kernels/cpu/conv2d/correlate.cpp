@@ -1,5 +1,6 @@
 #include "tapegrad/kernels/cpu/conv2d/correlate.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 

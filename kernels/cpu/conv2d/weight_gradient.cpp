@@ -1,5 +1,6 @@
 #include "tapegrad/kernels/cpu/conv2d/weight_gradient.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 

@@ -1,5 +1,6 @@
 #include "tapegrad/kernels/cpu/conv2d/winograd.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "tapegrad/core/allocator.h"

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "tapegrad/core/allocator.h"

@@ -1,5 +1,6 @@
 // The one device there is, and what a launch may ask of it: the limits of compute capability 9.0.
 #include <cstdio>
+#include <map>
 
 #include "tapegrad/kernels/simt/runtime/launch.h"
 #include "tapegrad/kernels/simt/runtime/state.h"

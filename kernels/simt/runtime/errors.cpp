@@ -1,3 +1,5 @@
+#include <mutex>
+
 #include "tapegrad/kernels/simt/runtime/state.h"
 #include "tapegrad/kernels/simt/settings.h"
 

@@ -1,7 +1,9 @@
 // Device memory, which here is memory of the host that only kernels and copies may touch, and
 // pinned memory.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "tapegrad/kernels/simt/runtime/state.h"
 #include "tapegrad/kernels/simt/settings.h"
