@@ -53,7 +53,7 @@ void for_each_key(Config& c, Visitor&& visit) {
   visit("run", c.run, "name of the folder below outputs");
   visit("outputs", c.outputs, "folder of all runs");
   visit("seed", c.seed, "of weights, order, augmentation and dropout");
-  visit("device", c.device, "cpu or cuda:N");
+  visit("device", c.device, "cpu");
   visit("threads", c.threads, "0: all cores");
   visit("epochs", c.epochs, "passes over the training set");
   visit("max_steps", c.max_steps, "end after so many batches; 0: no limit");

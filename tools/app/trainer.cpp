@@ -70,7 +70,7 @@ std::unique_ptr<optim::Schedule> make_schedule(const TrainConfig& c, optim::Opti
 // Seeds and threads come before the model, which draws its weights.
 TrainConfig prepared(TrainConfig c) {
   check<DeviceError>(c.device == "cpu", "device:", c.device,
-                     "is not available: this build has no CUDA");
+                     "is none that the program trains on; it has cpu");
   if (c.threads > 0) set_num_threads(int(c.threads));
   manual_seed(uint64_t(c.seed));
   return c;
