@@ -4,7 +4,9 @@
 #   tools/quickstart.sh           about a minute of training on 2 cores
 #   tools/quickstart.sh --short   a few hundred steps, to see that all of it works
 set -euo pipefail
+called_from=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+[ "$PWD" = "$called_from" ] || echo "quickstart: what is named below lies in $PWD"
 
 overrides=(run=quickstart)
 case "${1:-}" in
@@ -23,3 +25,4 @@ cmake --build --preset release --target tapegrad_program
 tapegrad=build/release/tools/tapegrad
 "$tapegrad" train tools/configs/fashion_mnist.yaml "${overrides[@]}"
 "$tapegrad" predict "outputs/${overrides[0]#run=}/best.safetensors" --samples 5
+echo "quickstart: done. $tapegrad --help and README.md tell what else it can do."
