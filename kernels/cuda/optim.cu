@@ -53,7 +53,7 @@ struct SgdChange {
   using S = gpu::Computed<T>;
   S sign, decay, lr, momentum, take;
   bool nesterov;
-  bool first[gpu::kTensors];  // the buffer holds nothing yet
+  uint64_t first;  // a bit for each tensor: its buffer holds nothing yet
 
   __device__ void operator()(const TensorList<3>& list, int tensor, int64_t i) const {
     T* p = static_cast<T*>(list.data[0][tensor]) + i;
@@ -62,7 +62,7 @@ struct SgdChange {
     const S old = gpu::widen(*p);
     S grad = sign * gpu::widen(*g) + decay * old;
     if (buffer) {
-      const S kept = first[tensor] ? grad : momentum * gpu::widen(buffer[i]) + take * grad;
+      const S kept = first >> tensor & 1 ? grad : momentum * gpu::widen(buffer[i]) + take * grad;
       buffer[i] = gpu::narrow<T>(kept);
       grad = nesterov ? grad + momentum * kept : kept;
     }
@@ -210,7 +210,7 @@ void sgd(Cuda, std::span<const SgdEntry> entries, const SgdRule& rule) {
           TensorList<3> list;
           for (size_t i = first; i < last; ++i) {
             const SgdEntry& e = entries[i];
-            change.first[list.count] = e.first;
+            change.first |= uint64_t(e.first) << list.count;
             list.add(e.parameter.numel, {e.parameter.data, e.gradient.data, e.buffer.data});
           }
           start_change(list, change);

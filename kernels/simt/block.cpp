@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "tapegrad/kernels/simt/builtins.h"
+#include "tapegrad/kernels/simt/observer.h"
 #include "tapegrad/kernels/simt/settings.h"
 #include "tapegrad/kernels/simt/watchdog.h"
 
@@ -32,6 +33,23 @@ std::string to_text(Place place) {
 }
 
 Block* Block::running() { return running_block; }
+
+Observer*& observer() {
+  static Observer* one = nullptr;
+  return one;
+}
+
+bool in_kernel(unsigned& thread) {
+  Block* block = Block::running();
+  if (!block || !block->in_thread()) return false;
+  thread = block->current().linear;
+  return true;
+}
+
+bool on_own_stack(const void* address) {
+  const Fiber& fiber = *Block::running()->current().fiber;
+  return address >= fiber.stack_begin() && address < fiber.stack_end();
+}
 
 void Block::prepare(const Launch& launch, uint3 index, uint32_t seed) {
   launch_ = &launch;
@@ -80,8 +98,10 @@ void Block::prepare_threads() {
 std::string Block::run(const Launch& launch, uint3 index, uint32_t seed) {
   prepare(launch, index, seed);
   running_block = this;
+  if (observer()) observer()->block_begins(launch, unsigned(threads_.size()));
   leave(*outside_);
   running_block = nullptr;
+  if (observer()) observer()->block_ends();
   drop_copies();
   if (!error_.empty()) {  // some fibers stand in the middle of the kernel
     idle_fibers_.clear();
@@ -175,6 +195,7 @@ void Block::barrier(Place place, const char* what, bool vote) {
 }
 
 void Block::release_barrier() {
+  if (observer()) observer()->block_met();
   at_barrier_ = 0;
   votes_ = {};
   const size_t since = ready_.size();
@@ -227,7 +248,12 @@ void Block::close(Warp& warp, unsigned first_thread, size_t meeting) {
     payloads[lane] = threads_[first_thread + lane].payload;
     ready_.push_back(&threads_[first_thread + lane]);
   }
-  if (m.meet) m.meet(payloads, m.arrived);
+  meeting_now_ = true;
+  if (m.meet)
+    m.meet(payloads, m.arrived);
+  else if (observer())
+    observer()->warp_met(first_thread / 32);
+  meeting_now_ = false;
   make_ready(since);
 }
 

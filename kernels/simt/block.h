@@ -69,6 +69,8 @@ class Block {
   Thread& current() { return *current_; }
   unsigned char* shared() { return shared_.get(); }
   size_t shared_bytes() const { return launch_->shared; }
+  // False while the engine works for several threads at once.
+  bool in_thread() const { return current_ && !meeting_now_; }
 
   // Called by the watchdog, from a signal handler, some times a second.
   void tick();
@@ -96,6 +98,7 @@ class Block {
   size_t started_ = 0, ended_ = 0, at_barrier_ = 0;
   std::deque<Thread*> ready_;
   Thread* current_ = nullptr;
+  bool meeting_now_ = false;
   Thread* first_at_barrier_ = nullptr;
   Votes votes_;
   std::string error_;

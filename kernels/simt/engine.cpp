@@ -9,6 +9,7 @@
 
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/simt/block.h"
+#include "tapegrad/kernels/simt/observer.h"
 #include "tapegrad/kernels/simt/settings.h"
 #include "tapegrad/kernels/simt/watchdog.h"
 
@@ -33,6 +34,7 @@ unsigned char* dynamic_shared() { return Block::running()->shared(); }
 size_t dynamic_shared_bytes() { return Block::running()->shared_bytes(); }
 
 void copy_later(void* shared, const void* global, int bytes, int total) {
+  if (observer()) observer()->copy_writes(shared, total);
   Block::running()->current().open_copies.push_back({shared, global, bytes, total});
 }
 
@@ -46,6 +48,7 @@ void wait_for_copies(int groups_left) {
   Thread& t = Block::running()->current();
   while (int(t.copy_groups.size()) > groups_left) {
     for (const PendingCopy& c : t.copy_groups.front()) {
+      if (observer()) observer()->copy_writes(c.shared, c.total);
       if (c.bytes > 0) std::memcpy(c.shared, c.global, size_t(c.bytes));
       std::memset(static_cast<char*>(c.shared) + c.bytes, 0, size_t(c.total - c.bytes));
     }

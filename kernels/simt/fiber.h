@@ -28,9 +28,9 @@ class Fiber {
  private:
   static void arrive(boost::context::fiber&& left);
 
-  boost::context::fiber context_;  // empty while it runs
-  char* stack_ = nullptr;
+  char* stack_ = nullptr;  // before the context, which sets it when it takes its stack
   size_t stack_bytes_ = 0;
+  boost::context::fiber context_;  // empty while it runs
   void* sanitizer_stack_ = nullptr;
 };
 

@@ -24,6 +24,7 @@ if(TAPEGRAD_CUDA STREQUAL "EMULATED")
   endif()
   find_package(Boost REQUIRED COMPONENTS context)
   file(GLOB_RECURSE simt_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/simt/*.cpp)
+  list(FILTER simt_sources EXCLUDE REGEX "/simt/hooks/")  # for instrumented programs only, tests/simt has one
   target_sources(tapegrad PRIVATE ${simt_sources})
   target_include_directories(tapegrad SYSTEM PRIVATE ${TAPEGRAD_CUDA_INCLUDE})
   target_link_libraries(tapegrad PUBLIC $<BUILD_INTERFACE:Boost::context>)
