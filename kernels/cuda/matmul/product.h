@@ -20,7 +20,7 @@ struct Product {
 };
 
 // f16 and bf16 on tensor cores. False where the operands do not lie so that it can: each needs one
-// dimension without gaps, and pieces of 16 bytes that are aligned.
+// dimension without gaps, and pieces of 16 bytes that are aligned. The addend may be a bias only.
 bool tensor_core_product(const Product& product, DType dtype);
 // Any dtype, any strides.
 void tiled_product(const Product& product, DType dtype);

@@ -28,17 +28,17 @@ struct Copier {
   static constexpr int kRowStep = kTileThreads / kChunks;
   static constexpr int kCopies = kTile * kDepth / 8 / kTileThreads;
   const T* from;
-  int64_t pitch;                // elements from row to row
+  int pitch;                    // elements from row to row
   int rows_left, columns_left;  // of the matrix, from this thread's first element on
   uint32_t to;
 
-  __device__ Copier(const T* matrix, int64_t pitch_, int first, int others, int k, int thread)
+  __device__ Copier(const T* matrix, int pitch_, int first, int others, int k, int thread)
       : pitch(pitch_) {
     const int r = thread / kChunks, chunk = thread % kChunks;
     const int row = kAlongK ? first + r : r, column = (kAlongK ? 0 : first) + chunk * 8;
     rows_left = (kAlongK ? others : k) - row;
     columns_left = (kAlongK ? k : others) - column;
-    from = matrix + row * pitch + column;
+    from = matrix + int64_t(row) * pitch + column;
     to = swizzled<kChunks>(r, chunk);
   }
   // The tile of this step into the stage at `stage`; then on to the next step. Past the end of the
@@ -74,24 +74,21 @@ __device__ inline TileOrigin tile_of_block(int m, int n) {
 
 using Sums = float[4][8][4];
 
-// Sums start from the addend: nothing is left to add when they are written.
+// Sums start from the bias, one value for each column: nothing is left to add when they are
+// written.
 template <class T>
-__device__ inline void start_sums(Sums& sum, const Matrix& addend, int64_t place, int row0,
-                                  int column0, int m, int n) {
-  const T* from = addend.data
-                      ? reinterpret_cast<const T*>(static_cast<const char*>(addend.data) + place)
-                      : nullptr;
+__device__ inline void start_sums(Sums& sum, const Matrix& bias, int64_t place, int column0,
+                                  int n) {
+  const T* from = reinterpret_cast<const T*>(static_cast<const char*>(bias.data) + place);
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
+  for (int j = 0; j < 8; ++j)
 #pragma unroll
-    for (int j = 0; j < 8; ++j)
+    for (int e = 0; e < 2; ++e) {
+      const int column = column0 + 8 * j + e;
+      const float value = bias.data && column < n ? widen(from[column * bias.column]) : 0.0f;
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int row = row0 + 16 * i + e / 2 * 8, column = column0 + 8 * j + e % 2;
-        sum[i][j][e] = from && row < m && column < n
-                           ? widen(from[row * addend.row + column * addend.column])
-                           : 0.0f;
-      }
+      for (int i = 0; i < 4; ++i) sum[i][j][e] = sum[i][j][e + 2] = value;
+    }
 }
 
 // Four lanes exchange their results, so that each writes 16 bytes of one row.
@@ -136,12 +133,12 @@ __global__ void __launch_bounds__(kTileThreads, 2) tensor_core_kernel(Product p)
   find_places(p.batch, blockIdx.z, place);
   const T* a = reinterpret_cast<const T*>(static_cast<const char*>(p.a.data) + place[1]);
   const T* b = reinterpret_cast<const T*>(static_cast<const char*>(p.b.data) + place[2]);
-  T* c = reinterpret_cast<T*>(static_cast<char*>(p.c) + place[0]);
 
   const uint32_t shared = shared_address();
   const int steps = (k + kDepth - 1) / kDepth;
-  Copier<T, kAlongKInA> copy_a(a, kAlongKInA ? p.a.row : p.a.column, tile.row, m, k, thread);
-  Copier<T, kAlongKInB> copy_b(b, kAlongKInB ? p.b.column : p.b.row, tile.column, n, k, thread);
+  Copier<T, kAlongKInA> copy_a(a, int(kAlongKInA ? p.a.row : p.a.column), tile.row, m, k, thread);
+  Copier<T, kAlongKInB> copy_b(b, int(kAlongKInB ? p.b.column : p.b.row), tile.column, n, k,
+                               thread);
   uint32_t next_stage = 0;
   auto fetch = [&](int step) {
     if (step < steps) {
@@ -162,8 +159,7 @@ __global__ void __launch_bounds__(kTileThreads, 2) tensor_core_kernel(Product p)
                  : swizzled<16>(straight_row(lane), warp_column / 8 + straight_chunk(lane));
   const int g = lane / 4, t = lane % 4;
   Sums sum;
-  start_sums<T>(sum, p.addend, place[3], tile.row + warp_row + g, tile.column + warp_column + 2 * t,
-                m, n);
+  start_sums<T>(sum, p.addend, place[3], tile.column + warp_column + 2 * t, n);
 
 #pragma unroll
   for (int s = 0; s < kStages - 1; ++s) fetch(s);
@@ -203,6 +199,9 @@ __global__ void __launch_bounds__(kTileThreads, 2) tensor_core_kernel(Product p)
   }
   wait_for_copies<0>();
 
+  // Found again rather than kept in registers all along: there is none to spare in the loop.
+  find_places(p.batch, blockIdx.z, place);
+  T* c = reinterpret_cast<T*>(static_cast<char*>(p.c) + place[0]);
   const bool aligned = n % 8 == 0 && reinterpret_cast<uintptr_t>(c) % 16 == 0;
   write_sums<T>(sum, c, aligned, tile.row + warp_row + g, tile.column + warp_column, m, n, t);
 }
@@ -214,7 +213,8 @@ bool aligned16(int64_t bytes) { return bytes % 16 == 0; }
 bool fits(const Matrix& matrix, bool along_rows) {
   const int64_t step = along_rows ? matrix.row : matrix.column;
   const int64_t other = along_rows ? matrix.column : matrix.row;
-  return step == 1 && other >= 1 && aligned16(other * 2) &&
+  constexpr int64_t kMostPitch = int64_t(1) << 23;  // times 128 rows it is still an int
+  return step == 1 && other >= 1 && other < kMostPitch && aligned16(other * 2) &&
          aligned16(int64_t(reinterpret_cast<uintptr_t>(matrix.data)));
 }
 
@@ -240,6 +240,8 @@ bool tensor_core_product(const Product& p, DType dtype) {
   for (int d = 0; d < p.batch.rank; ++d)
     for (int operand : {1, 2})
       if (!aligned16(p.batch.step[operand][d]) && p.batch.numel > 1) return false;
+  // A whole matrix to add would need more registers than there are.
+  if (p.addend.data && p.addend.row != 0) return false;
   const bool a_along_k = fits(p.a, false), b_along_k = fits(p.b, true);
   if (!a_along_k && !fits(p.a, true)) return false;
   if (!b_along_k && !fits(p.b, false)) return false;
