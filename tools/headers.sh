@@ -22,7 +22,7 @@ compile() {
 }
 export -f compile
 export compiler include
-mapfile -t headers < <({ find core autograd kernels nn optim data -name '*.h' -not -path 'kernels/simt/*'; echo tapegrad.h; } | sort)
+mapfile -t headers < <({ find core autograd kernels nn optim data -name '*.h' -not -path 'kernels/simt/*' -not -path 'kernels/cuda/*' -not -path 'core/cuda/runtime.h'; echo tapegrad.h; } | sort)
 # shellcheck disable=SC2016  # $1 is for the inner shell
 printf '%s\0' "${headers[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'compile "$1"' _
 echo "headers: ${#headers[@]} compile alone"

@@ -14,7 +14,7 @@ packages_of() {
     tests) echo catch2 python3 ;;
     bench) echo libbenchmark-dev ;;
     emulated) echo libboost-context-dev ;;
-    checks) echo clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 ccache python3 shellcheck git ;;
+    checks) echo clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 python3 shellcheck git ;;
     *) echo "packages.sh: no set '$1' (build, data, tests, bench, emulated, checks)" >&2; return 1 ;;
   esac
 }
