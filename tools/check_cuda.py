@@ -26,6 +26,9 @@ FLAGS = ["-std=c++20", "-O3", "--fmad=false", "--expt-relaxed-constexpr", "-DTAP
 BUDGET = 128
 BUDGET_OF = {"tensor_core_kernel": 255}
 
+# CUDA's sin and cos keep the digits of 2 / pi that a huge argument needs in local memory.
+FRAME_ALLOWED = re.compile(r"3Sin|3Cos")
+
 # Instructions that must be in the PTX of a file, so that a change that loses them is seen.
 EXPECTED = {
     "unary.cu": [r"ld\.global(\.nc)?(\.\w+)*\.v4", r"st\.global(\.\w+)*\.v4"],
@@ -65,6 +68,8 @@ def judge(name, arch, log):
         if match := ENTRY.search(line):
             kernel, kernels = match.group(1), kernels + 1
         if (match := FRAME.search(line)) and any(int(n) for n in match.groups()):
+            if match.group(2) == match.group(3) == "0" and FRAME_ALLOWED.search(kernel):
+                continue
             wrong.append(f"{name} ({arch}): {demangled(kernel)}: {match.group(0)}")
         if match := USED.search(line):
             budget = next((b for k, b in BUDGET_OF.items() if k in kernel), BUDGET)

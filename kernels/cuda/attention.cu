@@ -15,11 +15,9 @@ namespace tg::kernels {
 namespace {
 
 using namespace gpu::attention;
-using Operand = gpu::attention::Operand;
 
 template <class S>
-__global__ void __launch_bounds__(kWarps * 32)
-    attention_kernel(Problem p, Operand y_operand, S* log_sums) {
+__global__ void __launch_bounds__(kWarps * 32) attention_kernel(Problem p, S* log_sums) {
   constexpr S kInfinity = std::numeric_limits<S>::infinity();
   const int warp = int(threadIdx.x / 32), lane = int(threadIdx.x % 32);
   const int64_t head = blockIdx.y, first = int64_t(blockIdx.x) * kWarps, query = first + warp;
@@ -61,9 +59,8 @@ __global__ void __launch_bounds__(kWarps * 32)
   }
   if (query >= p.queries) return;
   // A query that sees no key: 0, and an infinite log sum that makes its weights 0 in the backward.
-  S* out = matrix<S>(p, y_operand, head) + query * y_operand.row;
-  for (int e = lane; e < value_width; e += 32)
-    out[e * y_operand.column] = sum == 0 ? S(0) : y[e] / sum;
+  S* out = matrix<S>(p, p.y, head) + query * p.y.row;
+  for (int e = lane; e < value_width; e += 32) out[e * p.y.column] = sum == 0 ? S(0) : y[e] / sum;
   if (lane == 0) log_sums[head * p.queries + query] = sum == 0 ? kInfinity : largest + log(sum);
 }
 
@@ -78,13 +75,14 @@ __global__ void keep_kernel(Problem p, int64_t heads, bool* keep) {
 
 void attention(Cuda, View q, View k, View v, View mask, MutView y, MutView log_sums, Attention o) {
   const int64_t heads = heads_of(q);
-  const Problem p = problem_of(q, k, v, mask, o);
+  Problem p = problem_of(q, k, v, mask, o);
+  p.y = operand_of(y);
   if (log_sums.numel == 0) return;
   visit_float(y.dtype, [&]<class S>() {
     const size_t elements = size_t(kWarps * p.width + kTile * (p.width + 1) +
                                    (kTile + kWarps) * p.value_width + kWarps * kTile);
     start_large<attention_kernel<S>>({grid_of(p.queries, heads), kWarps * 32, elements * sizeof(S)},
-                                     p, operand_of(y), log_sums.as<S>());
+                                     p, log_sums.as<S>());
   });
 }
 

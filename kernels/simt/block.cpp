@@ -25,6 +25,16 @@ bool same_place(Place a, Place b) { return a.line == b.line && !std::strcmp(a.fi
 
 unsigned lane_of(const Thread& t) { return t.linear % 32; }
 
+std::string diverged(const char* what, const Thread& other) {
+  return std::string("barrier divergence: stands in ") + what + " while thread " +
+         to_text(other.index) + " waits in " + other.what + " at " + simt::to_text(other.place);
+}
+std::string diverged(const char* what, const Meeting& other) {
+  return std::string("warp divergence: stands in ") + what +
+         " while other lanes of the same mask wait in " + other.what + " at " +
+         simt::to_text(other.place);
+}
+
 }  // namespace
 
 std::string to_text(Place place) {
@@ -182,10 +192,7 @@ void Block::barrier(Place place, const char* what, bool vote) {
   if (at_barrier_ == 0)
     first_at_barrier_ = &t;
   else if (!same_place(first_at_barrier_->place, place))
-    fault(std::string("barrier divergence: stands in ") + what + " while thread " +
-              to_text(first_at_barrier_->index) + " waits in " + first_at_barrier_->what + " at " +
-              to_text(first_at_barrier_->place),
-          place);
+    fault(diverged(what, *first_at_barrier_), place);
   t.place = place;
   t.what = what;
   t.vote = vote;
@@ -223,10 +230,7 @@ void Block::meeting(unsigned mask, Meet meet, void* payload, const char* what, P
   while (i < warp.meetings.size() && warp.meetings[i].mask != mask) ++i;
   if (i == warp.meetings.size()) warp.meetings.push_back({mask, 0, meet, what, place});
   Meeting& m = warp.meetings[i];
-  if (m.meet != meet || std::strcmp(m.what, what) != 0)
-    fault(std::string("warp divergence: stands in ") + what +
-              " while other lanes of the same mask wait in " + m.what + " at " + to_text(m.place),
-          place);
+  if (m.meet != meet || std::strcmp(m.what, what) != 0) fault(diverged(what, m), place);
   m.arrived |= mine;
   if (warp.complete(m)) {
     close(warp, t.linear / 32 * 32, i);
@@ -262,9 +266,12 @@ void Block::fail(const std::string& what) {
     error_ = "kernel " + launch_->kernel + ", block " + to_text(blockIdx) + ": " + what;
 }
 
-void Block::fault(const std::string& what, Place place) {
+void Block::fault(std::string what, Place place) {
   Thread& t = *current_;
-  fail("thread " + to_text(t.index) + (place.line ? " at " + to_text(place) : "") + ": " + what);
+  {
+    const std::string text = std::move(what);
+    fail("thread " + to_text(t.index) + (place.line ? " at " + to_text(place) : "") + ": " + text);
+  }
   current_ = nullptr;
   Fiber::go(*t.fiber, *outside_);
   std::abort();  // never entered again

@@ -65,7 +65,8 @@ class Block {
   void barrier(Place place, const char* what, bool vote);
   Votes votes() const { return votes_; }
   void meeting(unsigned mask, Meet meet, void* payload, const char* what, Place place);
-  [[noreturn]] void fault(const std::string& what, Place place);
+  // By value: the stack of who calls is left for good, and so what it holds must not own memory.
+  [[noreturn]] void fault(std::string what, Place place);
   Thread& current() { return *current_; }
   unsigned char* shared() { return shared_.get(); }
   size_t shared_bytes() const { return launch_->shared; }

@@ -28,7 +28,7 @@ void warp_meeting(unsigned mask, Meet meet, void* payload, const char* what, Pla
 
 unsigned lane() { return Block::running()->current().linear % 32; }
 
-void fault(const std::string& what, Place place) { Block::running()->fault(what, place); }
+void fault(std::string what, Place place) { Block::running()->fault(std::move(what), place); }
 
 unsigned char* dynamic_shared() { return Block::running()->shared(); }
 size_t dynamic_shared_bytes() { return Block::running()->shared_bytes(); }

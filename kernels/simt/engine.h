@@ -35,7 +35,7 @@ void warp_meeting(unsigned mask, Meet meet, void* payload, const char* what, Pla
 
 unsigned lane();
 // Ends the launch with an error that names kernel, block, thread and line.
-[[noreturn]] void fault(const std::string& what, Place place);
+[[noreturn]] void fault(std::string what, Place place);
 unsigned char* dynamic_shared();
 size_t dynamic_shared_bytes();
 

@@ -5,6 +5,9 @@
 
 #include "catch.h"
 #include "tapegrad/core/cuda/cuda.h"
+#ifdef TAPEGRAD_WATCHED
+#include "tapegrad/kernels/simt/hooks/hooks.h"
+#endif
 
 int main(int argc, char** argv) {
   bool lists = false;
@@ -13,5 +16,8 @@ int main(int argc, char** argv) {
     std::printf("SKIPPED: %s\n", tg::cuda_status().c_str());
     return 77;
   }
+#ifdef TAPEGRAD_WATCHED
+  tg::simt::hooks::start();
+#endif
   return Catch::Session().run(argc, argv);
 }

@@ -37,7 +37,7 @@ struct Problem {
   int width, value_width;
   int rank;  // of the heads
   int64_t head_size[kMaxRank];
-  Operand q, k, v, mask;
+  Operand q, k, v, mask, y;
   bool mask_is_bool, causal;
   double scale;
   RandomState random;
@@ -104,7 +104,11 @@ __device__ inline S drop(const Problem& p, int64_t head, int64_t query, int64_t 
   if (p.drop_bound == 0) return weight;
   const int64_t index = kernels::attention_index(head, query, key, p.queries, p.keys);
   const RandomBlock block = random_block(p.random, uint64_t(index) / 4);
-  return block.word[index % 4] >> 8 >= p.drop_bound ? weight * S(p.keep_factor) : S(0);
+  // By comparisons: an array that is indexed at run time would lie in local memory.
+  const int at = int(index % 4);
+  const uint32_t word = at < 2 ? (at == 0 ? block.word[0] : block.word[1])
+                               : (at == 2 ? block.word[2] : block.word[3]);
+  return word >> 8 >= p.drop_bound ? weight * S(p.keep_factor) : S(0);
 }
 
 // `rows` rows from `first` on into shared memory, `pitch` apart; zeros past the last row.

@@ -145,12 +145,16 @@ void start() {
 void stop() { observer() = nullptr; }
 
 void on_access(const void* pointer, unsigned bytes, bool write, bool atomic, const void* code) {
+  // Functions of the standard library that this code uses may have been compiled with a kernel.
+  static bool inside = false;
   unsigned thread = 0;
-  if (!observer() || !in_kernel(thread) || on_own_stack(pointer)) return;
+  if (inside || !observer() || !in_kernel(thread) || on_own_stack(pointer)) return;
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   // Constants and literals of the program; where a thread stands.
   if (is_builtin(address) || program().holds(address)) return;
+  inside = true;
   watch().see({0, bytes, write, atomic, code, Memory::global, thread}, address);
+  inside = false;
 }
 
 std::string line_of(const void* code) {
