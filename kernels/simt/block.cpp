@@ -108,7 +108,7 @@ void Block::prepare_threads() {
 std::string Block::run(const Launch& launch, uint3 index, uint32_t seed) {
   prepare(launch, index, seed);
   running_block = this;
-  if (observer()) observer()->block_begins(launch, unsigned(threads_.size()));
+  if (observer()) observer()->block_begins(unsigned(threads_.size()));
   leave(*outside_);
   running_block = nullptr;
   if (observer()) observer()->block_ends();

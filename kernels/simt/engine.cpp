@@ -76,6 +76,7 @@ std::string run(const Launch& launch) {
   const dim3 grid = launch.grid;
   const int64_t blocks = int64_t(grid.x) * grid.y * grid.z;
   const std::vector<int64_t> order = block_order(blocks);
+  if (observer()) observer()->launch_begins(launch);
   std::mutex mutex;
   std::string error;
   std::atomic<bool> failed{false};

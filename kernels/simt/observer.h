@@ -8,7 +8,8 @@ namespace tg::simt {
 class Observer {
  public:
   virtual ~Observer() = default;
-  virtual void block_begins(const Launch& launch, unsigned threads) = 0;
+  virtual void launch_begins(const Launch& launch) = 0;
+  virtual void block_begins(unsigned threads) = 0;
   // All threads of the block have met: what was written before is seen by all.
   virtual void block_met() = 0;
   // The lanes of a warp have met in __syncwarp. Shuffles and votes order no memory.

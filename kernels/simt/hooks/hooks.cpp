@@ -64,11 +64,12 @@ bool is_builtin(uintptr_t a) {
 
 class Watch : public Observer {
  public:
-  void block_begins(const Launch& launch, unsigned threads) override {
-    const bool first = blockIdx.x == 0 && blockIdx.y == 0 && blockIdx.z == 0;
-    if (first || launch.kernel != kernel_) races_.launch_begins();
+  void launch_begins(const Launch& launch) override {
+    races_.launch_begins();
     kernel_ = launch.kernel;
     counters_.kernel_begins(kernel_);
+  }
+  void block_begins(unsigned threads) override {
     counters_.block_begins(threads);
     races_.block_begins(threads);
   }
