@@ -108,6 +108,10 @@ class Watch : public Observer {
       access.address = address - p.thread_begin;
       return "";
     }
+    access.address = address;
+    const Allocation* a = find_allocation(reinterpret_cast<const void*>(address));
+    const char* end = reinterpret_cast<const char*>(address) + access.bytes;
+    if (a && a->on_device && end <= a->begin + a->bytes) return "";
     const auto dynamic = reinterpret_cast<uintptr_t>(dynamic_shared());
     const size_t bytes = dynamic_shared_bytes();
     if (bytes && address >= dynamic && address < dynamic + bytes + 64) {
@@ -117,10 +121,6 @@ class Watch : public Observer {
       if (address + access.bytes <= dynamic + bytes) return "";
       return "access past the end of dynamic shared memory, at " + line_of(access.code);
     }
-    access.address = address;
-    const Allocation* a = find_allocation(reinterpret_cast<const void*>(address));
-    const char* end = reinterpret_cast<const char*>(address) + access.bytes;
-    if (a && a->on_device && end <= a->begin + a->bytes) return "";
     return std::string(access.write ? "write" : "read") + " outside of device memory, at " +
            line_of(access.code) + " by thread " + std::to_string(access.thread);
   }
