@@ -122,6 +122,11 @@ class Loaded {
       check(!schedule_.values.empty(), "it holds no schedule");
       parts.schedule->check_state_dict(schedule_, options.keep_schedule_settings);
     }
+    if (parts.scaler) {
+      scaler_ = texts_below(metadata, "scaler.");
+      check(!scaler_.values.empty(), "it holds no gradient scaler");
+      parts.scaler->check_state_dict(scaler_);
+    }
     for (const auto& [name, generator] : parts.generators) {
       State state = texts_below(metadata, "generator." + name + ".");
       check(!state.values.empty(), "it holds no generator named", name);
@@ -136,6 +141,7 @@ class Loaded {
     if (parts_.optimizer) parts_.optimizer->load_state_dict(optimizer_);
     if (parts_.schedule)
       parts_.schedule->load_state_dict(schedule_, options_.keep_schedule_settings);
+    if (parts_.scaler) parts_.scaler->load_state_dict(scaler_);
     for (const auto& [generator, state] : generators_) generator->set_state(state);
   }
 
@@ -145,7 +151,7 @@ class Loaded {
   const CheckpointParts& parts_;
   LoadCheckpointOptions options_;
   NamedTensors model_;
-  State optimizer_, schedule_;
+  State optimizer_, schedule_, scaler_;
   std::vector<std::pair<Generator*, RandomState>> generators_;
 };
 
@@ -185,6 +191,7 @@ void save_checkpoint(const std::string& path, const CheckpointParts& parts,
       tensors.emplace_back("optimizer." + name, x.to(kCpuDevice));
   }
   if (parts.schedule) put(metadata, "schedule.", parts.schedule->state_dict());
+  if (parts.scaler) put(metadata, "scaler.", parts.scaler->state_dict());
   for (const auto& [name, generator] : parts.generators)
     put(metadata, "generator." + name + ".", generator_state(*generator));
   Checksum sum(metadata);

@@ -5,14 +5,15 @@
 //   Progress at = load_checkpoint("last.safetensors", {.model = &model, .optimizer = &opt});
 //
 // Layout: tensors "model.<name>" (a tied weight once) and "optimizer.<parameter>.<what>";
-// everything else is text in the file's metadata under "optimizer.", "schedule.", "generator.",
-// "progress." and "user."; "checksum" tells a damaged file, which is refused.
+// everything else is text in the file's metadata under "optimizer.", "schedule.", "scaler.",
+// "generator.", "progress." and "user."; "checksum" tells a damaged file, which is refused.
 #pragma once
 #include <map>
 #include <string>
 
 #include "tapegrad/core/random.h"
 #include "tapegrad/nn/module.h"
+#include "tapegrad/optim/grad_scaler.h"
 #include "tapegrad/optim/optimizer.h"
 #include "tapegrad/optim/schedule.h"
 
@@ -23,6 +24,7 @@ struct CheckpointParts {
   nn::Module* model = nullptr;
   Optimizer* optimizer = nullptr;
   Schedule* schedule = nullptr;
+  GradScaler* scaler = nullptr;
   // By name. For a run that is to go on bit by bit: {{"default", &default_generator()}}.
   std::vector<std::pair<std::string, Generator*>> generators = {};
 };

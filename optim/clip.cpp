@@ -2,44 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_set>
 
-#include "tapegrad/autograd/grad_mode.h"
+#include "tapegrad/core/scope.h"
 #include "tapegrad/kernels/optim.h"
+#include "tapegrad/optim/gradients.h"
 
 namespace tg::optim {
 
 namespace {
-
-// The gradients there are, each once, with dense memory. An expanded gradient is replaced by a
-// copy, on the parameter too, so that it can be written.
-std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
-  NoGradGuard no_grad;
-  std::unordered_set<const TensorImpl*> seen;
-  std::vector<Tensor> gradients;
-  for (const Tensor& p : parameters) {
-    Tensor g = p.grad();
-    if (!g.defined() || !seen.insert(p.impl()).second) continue;
-    if (!is_dense(g.shape(), g.strides())) {
-      g = g.contiguous();
-      p.set_grad(g);
-    }
-    gradients.push_back(g);
-  }
-  return gradients;
-}
-
-std::vector<View> read_all(const std::vector<Tensor>& gradients) {
-  std::vector<View> views;
-  for (const Tensor& g : gradients) views.push_back(g.read());
-  return views;
-}
-
-std::vector<MutView> write_all(const std::vector<Tensor>& gradients) {
-  std::vector<MutView> views;
-  for (const Tensor& g : gradients) views.push_back(g.write());
-  return views;
-}
 
 double norm_of(const std::vector<Tensor>& gradients, double norm_type) {
   check<ValueError>(norm_type > 0, "the norm's type must be positive, got", norm_type);
@@ -70,6 +40,7 @@ double total_norm(const std::vector<Tensor>& parameters, double norm_type) {
 double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, ClipOptions o) {
   Scope scope("clip_grad_norm_");
   check<ValueError>(max_norm >= 0, "the largest norm must not be negative, got", max_norm);
+  note_clipped(parameters);
   std::vector<Tensor> gradients = gradients_of(parameters);
   double norm = norm_of(gradients, o.norm_type);
   check<ValueError>(!o.error_if_nonfinite || std::isfinite(norm), "the norm of the gradients is",
@@ -82,6 +53,7 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, C
 void clip_grad_value_(const std::vector<Tensor>& parameters, double value) {
   Scope scope("clip_grad_value_");
   check<ValueError>(value >= 0, "the largest value must not be negative, got", value);
+  note_clipped(parameters);
   std::vector<Tensor> gradients = gradients_of(parameters);
   if (gradients.empty()) return;
   std::vector<MutView> views = write_all(gradients);
