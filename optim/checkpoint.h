@@ -24,9 +24,9 @@ struct CheckpointParts {
   nn::Module* model = nullptr;
   Optimizer* optimizer = nullptr;
   Schedule* schedule = nullptr;
-  GradScaler* scaler = nullptr;
   // By name. For a run that is to go on bit by bit: {{"default", &default_generator()}}.
   std::vector<std::pair<std::string, Generator*>> generators = {};
+  GradScaler* scaler = nullptr;
 };
 
 // Where a run stands.

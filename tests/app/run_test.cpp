@@ -151,7 +151,7 @@ TEST_CASE("program: Ctrl-C stops cleanly and the resumed run has the same weight
     INFO(f.out << f.err);
     CHECK(f.status == 130);
     CHECK(f.err.empty());
-    CHECK_THAT(f.out, Catch::Contains("tapegrad train --resume " + at + "\n"));
+    CHECK_THAT(f.out, Catch::Contains(" train --resume " + at + "\n"));
     optim::Progress stopped = optim::read_progress(last);
     CHECK(stopped.step > 0);
     CHECK(stopped.step < 600);
@@ -163,6 +163,27 @@ TEST_CASE("program: Ctrl-C stops cleanly and the resumed run has the same weight
     CHECK_THAT(TemporaryFolder::read(at + "/run.json"), Catch::Contains("\"resumed\": ["));
     CHECK(lines(TemporaryFolder::read(at + "/log.csv")).size() == 4);
   }
+}
+
+TEST_CASE("program: products of 16 bits train, and a resumed run knows f16's scale", "[program]") {
+  TemporaryFolder folder;
+  Words half = {"precision=f16", "clip_norm=1"};
+  REQUIRE(run(with(long_run(folder, "whole"), half)).status == 0);
+  std::string at = folder / "outputs/stopped";
+  CHECK(interrupted_run(with(long_run(folder, "stopped"), half), at + "/last.safetensors", SIGINT)
+            .status == 130);
+  REQUIRE(run({"train", "--resume", at}).status == 0);
+  CHECK(weights(at + "/last.safetensors") == weights(folder / "outputs/whole/last.safetensors"));
+  // Points of two spirals: guessing is right half of the time.
+  for (const char* precision : {"f16", "bf16"}) {
+    Finished f = run(with(long_run(folder, precision),
+                          {std::string("precision=") + precision, "optimizer.lr=0.01"}));
+    CHECK(f.status == 0);
+    size_t found = f.out.find("best validation accuracy ");
+    REQUIRE(found != std::string::npos);
+    CHECK(std::stod(f.out.substr(found + 25)) > 80);
+  }
+  check_refused(run(with(long_run(folder, "wrong"), {"precision=f8"})), {"precision", "'f8'"});
 }
 
 TEST_CASE("program: a run stopped behind the last batch of an epoch goes on", "[program]") {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "nn/reference.h"
+#include "tapegrad/autograd/autocast.h"
 #include "tapegrad/optim/optim.h"
 
 using namespace tg;
@@ -217,4 +218,31 @@ TEST_CASE("a cosine schedule resumes on its curve, whichever is loaded first", "
   optim::CosineRestarts restarts(warm, {.first_cycle = 10, .factor = 2});
   restarts.seek(25);
   CHECK(warm.group(0).lr == Approx(0.01464466));
+}
+
+TEST_CASE("a forward under no-grad leaves no weight without history in the region", "[AMP-01]") {
+  auto gradient = [](bool look_first) {
+    nn::Linear layer(2, 1, {.bias = false});
+    {
+      NoGradGuard no_grad;
+      copy_(layer.weight, tensor({{3, 5}}));
+    }
+    Tensor x = tensor({{1, 2}});
+    Autocast autocast(bf16);
+    if (look_first) {
+      NoGradGuard no_grad;
+      CHECK(layer(x).item() == 13);
+    }
+    sum(layer(x)).backward();
+    {
+      NoGradGuard no_grad;
+      mul_(layer.weight, 2);
+    }
+    CHECK(layer(x).item() == 26);  // the new value
+    return layer.weight.grad();
+  };
+  Tensor seen = gradient(true), fresh = gradient(false);
+  REQUIRE(seen.defined());
+  CHECK(seen.to_vector<double>() == std::vector<double>{1, 2});
+  CHECK(fresh.to_vector<double>() == std::vector<double>{1, 2});
 }

@@ -218,6 +218,7 @@ void validate(const TrainConfig& c) {
     fail<ValueError>(key + ": unknown '" + word + "'" +
                      (hint.empty() ? "" : "; did you mean '" + hint + "'?") + " Known: " + list);
   };
+  one_of("precision", c.precision, {"f32", "bf16", "f16"});
   one_of("data.name", c.data.name, {"fashion_mnist", "image_folder", "spirals"});
   one_of("model.name", c.model.name, {"mlp", "cnn", "resnet18"});
   one_of("optimizer.name", c.optimizer.name, {"sgd", "adam", "adamw"});

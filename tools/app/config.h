@@ -11,6 +11,7 @@ struct TrainConfig {
   std::string outputs = "outputs";
   int64_t seed = 1;
   std::string device = "cpu";
+  std::string precision = "f32";
   int64_t threads = 0;
   int64_t epochs = 1;
   int64_t max_steps = 0;
@@ -54,6 +55,7 @@ void for_each_key(Config& c, Visitor&& visit) {
   visit("outputs", c.outputs, "folder of all runs");
   visit("seed", c.seed, "of weights, order, augmentation and dropout");
   visit("device", c.device, "cpu");
+  visit("precision", c.precision, "f32, bf16 or f16: of products while training; weights stay f32");
   visit("threads", c.threads, "0: all cores");
   visit("epochs", c.epochs, "passes over the training set");
   visit("max_steps", c.max_steps, "end after so many batches; 0: no limit");

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 
+#include "tapegrad/autograd/autocast.h"
 #include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/ops.h"
 #include "tapegrad/core/parallel.h"
@@ -156,13 +157,15 @@ Trainer::Trainer(TrainConfig config)
       model_(make_model(config_, task_.image_shape, int64_t(task_.classes.size()))),
       loader_(task_.train, loader_options(config_)),
       optimizer_(make_optimizer(config_, model_.module())),
-      schedule_(make_schedule(config_, *optimizer_, total_steps(config_, loader_.size()))) {}
+      schedule_(make_schedule(config_, *optimizer_, total_steps(config_, loader_.size()))),
+      scaler_({.enabled = config_.precision == "f16"}) {}
 
 optim::CheckpointParts Trainer::parts() {
   optim::CheckpointParts p;
   p.model = &model_.module();
   p.optimizer = optimizer_.get();
   p.schedule = schedule_.get();
+  if (scaler_.is_enabled()) p.scaler = &scaler_;
   p.generators = {{"default", &default_generator()}};
   return p;
 }
@@ -262,12 +265,19 @@ bool Trainer::run_epoch() {
   if (first < last) {
     for (auto [x, y] : loader_) {
       optimizer_->zero_grad();
-      Tensor logits = model_(x);
-      Tensor loss = cross_entropy(logits, y);
-      loss.backward();
-      if (config_.clip_norm > 0) optim::clip_grad_norm_(model_.module(), config_.clip_norm);
-      optimizer_->step();
-      schedule_->step();
+      Tensor logits, loss;
+      {
+        Autocast autocast(config_.precision == "f16" ? f16 : bf16, config_.precision != "f32");
+        logits = model_(x);
+        loss = cross_entropy(logits, y);
+      }
+      scaler_.scale(loss).backward();
+      if (config_.clip_norm > 0) {
+        scaler_.unscale_(*optimizer_);
+        optim::clip_grad_norm_(model_.module(), config_.clip_norm);
+      }
+      if (scaler_.step(*optimizer_)) schedule_->step();
+      scaler_.update();
       ++step_;
       score_.add(loss, logits, y);
       check<ValueError>(std::isfinite(score_.loss_sum), "the loss is not finite at step", step_,

@@ -6,6 +6,7 @@
 
 #include "tapegrad/data/loader.h"
 #include "tapegrad/optim/checkpoint.h"
+#include "tapegrad/optim/grad_scaler.h"
 #include "tapegrad/optim/optimizer.h"
 #include "tapegrad/optim/schedule.h"
 #include "tapegrad/tools/app/run_folder.h"
@@ -51,6 +52,7 @@ class Trainer {
   data::DataLoader<data::ImageAndLabel> loader_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<optim::Schedule> schedule_;
+  optim::GradScaler scaler_;  // works in f16 only
   // What a checkpoint holds besides model, optimizer and schedule.
   int64_t step_ = 0;
   Score score_;  // of the epoch so far
