@@ -309,7 +309,7 @@ void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradi
 }
 
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
-                         GradOptions options) {
+                         const GradOptions& options) {
   Scope scope("grad");
   Run run(options.retain_graph, options.create_graph);
   std::vector<Target> targets;

@@ -29,12 +29,12 @@ struct GradOptions {
 // Gradients of the outputs with respect to the inputs, returned instead of accumulated; only the
 // part of the tape between them runs.
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
-                         GradOptions options = {});
+                         const GradOptions& options = {});
 // One of one. It takes no braces, so grad({y}, {x}) is always the list above and grad({y}, {x})[0]
 // a gradient, as in PyTorch, not the first row of one.
 template <std::derived_from<Tensor> Y, std::derived_from<Tensor> X>
-Tensor grad(const Y& output, const X& input, GradOptions options = {}) {
-  return std::move(grad(std::vector<Tensor>{output}, {input}, std::move(options))[0]);
+Tensor grad(const Y& output, const X& input, const GradOptions& options = {}) {
+  return std::move(grad(std::vector<Tensor>{output}, {input}, options)[0]);
 }
 
 using TensorHook = Function<Tensor(const Tensor& gradient)>;  // undefined: unchanged

@@ -99,7 +99,11 @@ struct Meta final : AutogradMeta, PooledObject {
   uint32_t view_version = 0;              // version of the storage when `edge` was made
 };
 
-inline Meta* meta_of(const Tensor& x) { return static_cast<Meta*>(x.impl()->meta); }
+inline Meta* meta_of(const Tensor& x) {
+  if (!x.defined()) [[unlikely]]
+    detail::fail_undefined();
+  return static_cast<Meta*>(x.impl()->meta);
+}
 Meta& need_meta(const Tensor& x);
 // Where the gradient of x goes. Rebuilds the edge of a view whose base was written since.
 Edge edge_of(const Tensor& x);

@@ -24,8 +24,7 @@ void destroy(Callable<R, Args...>* callable) {
 template <class F, class R, class... Args>
 struct CallableOf final : Callable<R, Args...> {
   F function;
-  template <class G>
-  explicit CallableOf(G&& g) : function(std::forward<G>(g)) {}
+  explicit CallableOf(F f) : function(std::move(f)) {}
   R call(Args... args) override {
     if constexpr (std::is_void_v<R>)
       function(std::forward<Args>(args)...);
@@ -50,10 +49,8 @@ class Function<R(Args...)> {
   Function() = default;
   Function(std::nullptr_t) {}
   template <class F>
-  requires(!std::is_same_v<std::remove_cvref_t<F>, Function> &&
-           std::is_invocable_r_v<R, std::decay_t<F>&, Args...>) Function(F&& f)
-      : callable_(Ref<Callable>::adopt(
-            new detail::CallableOf<std::decay_t<F>, R, Args...>(std::forward<F>(f)))) {}
+  requires(!std::is_same_v<F, Function> && std::is_invocable_r_v<R, F&, Args...>) Function(F f)
+      : callable_(Ref<Callable>::adopt(new detail::CallableOf<F, R, Args...>(std::move(f)))) {}
 
   explicit operator bool() const { return bool(callable_); }
   R operator()(Args... args) const {

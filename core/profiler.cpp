@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -140,7 +141,7 @@ std::string table(int most) {
   // Written with integers: thousandths of a millisecond, tenths of a percent, in no locale's way.
   auto fixed = [&](double value, int digits) {
     int64_t scale = digits == 3 ? 1000 : 10;
-    int64_t n = int64_t(value * double(scale) + 0.5);
+    int64_t n = std::llround(value * double(scale));
     std::string fraction = std::to_string(n % scale);
     return std::to_string(n / scale) + "." + std::string(size_t(digits) - fraction.size(), '0') +
            fraction;

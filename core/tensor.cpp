@@ -8,6 +8,10 @@ namespace tg {
 
 AutogradMeta::~AutogradMeta() = default;
 
+void detail::fail_undefined() {
+  fail("the tensor is undefined: it was never given a value, as a gradient before any backward");
+}
+
 void destroy(TensorImpl* impl) {
   delete impl->meta;
   delete impl;
@@ -72,19 +76,29 @@ const void* Tensor::checked_data(DType wanted) const {
 
 namespace {
 
-// Bytes of a dense tensor; sizes are checked before anything is allocated.
-size_t checked_bytes(const Shape& shape, DType dtype) {
+[[noreturn]] void fail_too_many(const Shape& shape) {
+  fail<ShapeError>("shape has more elements than can be addressed:", shape);
+}
+
+// Elements of a shape that somebody asked for; not even a view without memory of its own may have
+// more than can be counted.
+int64_t checked_numel(const Shape& shape) {
   int64_t n = 1;
   bool fits = true;
   for (int64_t size : shape) {
     check<ShapeError>(size >= 0, "negative size in shape", shape);
     fits = fits && !__builtin_mul_overflow(n, size, &n);
   }
-  for (int64_t size : shape)
-    if (size == 0) return 0;
+  if (fits) return n;
+  if (!has_no_elements(shape)) fail_too_many(shape);
+  return 0;
+}
+
+// Bytes of a dense tensor; sizes are checked before anything is allocated.
+size_t checked_bytes(const Shape& shape, DType dtype) {
   int64_t bytes = 0;
-  check<ShapeError>(fits && !__builtin_mul_overflow(n, int64_t(size_of(dtype)), &bytes),
-                    "shape has more elements than can be addressed:", shape);
+  if (__builtin_mul_overflow(checked_numel(shape), int64_t(size_of(dtype)), &bytes))
+    fail_too_many(shape);
   return size_t(bytes);
 }
 
@@ -121,13 +135,14 @@ Tensor empty_like(const Tensor& x, DType dtype) {
 }
 
 Tensor alias(const Tensor& x, const Shape& shape, const Shape& strides, int64_t offset) {
+  int64_t numel = checked_numel(shape);
   auto* impl = new TensorImpl;
   impl->dtype = x.dtype();
   impl->inference = x.impl()->inference;
   impl->storage = x.impl()->storage;
   impl->shape = shape;
   impl->strides = strides;
-  impl->numel = shape.numel();
+  impl->numel = numel;
   impl->offset = offset;
   return Tensor(Ref<TensorImpl>::adopt(impl));
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "tapegrad/core/error.h"
@@ -41,6 +42,10 @@ struct TensorOptions {
   TensorOptions(Device d) : device(d) {}
 };
 
+namespace detail {
+[[noreturn]] void fail_undefined();
+}
+
 class Index;  // autograd/ops/indexing.h: an integer, slice, none, ellipsis or tensor
 
 class Tensor {
@@ -51,33 +56,33 @@ class Tensor {
   bool defined() const { return bool(impl_); }
   explicit operator bool() const = delete;  // `if (tensor)` is ambiguous: defined()? item()?
 
-  const Shape& shape() const { return impl_->shape; }
-  const Shape& strides() const { return impl_->strides; }
-  int64_t dim() const { return impl_->shape.rank(); }
-  int64_t size(int64_t d) const { return impl_->shape[int(wrap_dim(d, dim()))]; }
-  int64_t stride(int64_t d) const { return impl_->strides[int(wrap_dim(d, dim()))]; }
-  int64_t numel() const { return impl_->numel; }
-  int64_t offset() const { return impl_->offset; }
-  DType dtype() const { return impl_->dtype; }
-  Device device() const { return impl_->storage->device; }
+  const Shape& shape() const { return checked().shape; }
+  const Shape& strides() const { return checked().strides; }
+  int64_t dim() const { return shape().rank(); }
+  int64_t size(int64_t d) const { return shape()[int(wrap_dim(d, dim()))]; }
+  int64_t stride(int64_t d) const { return strides()[int(wrap_dim(d, dim()))]; }
+  int64_t numel() const { return checked().numel; }
+  int64_t offset() const { return checked().offset; }
+  DType dtype() const { return checked().dtype; }
+  Device device() const { return checked().storage->device; }
   TensorOptions options() const { return {dtype(), device()}; }
   bool is_contiguous() const { return tg::is_contiguous(shape(), strides()); }
   bool is_channels_last() const { return tg::is_channels_last(shape(), strides()); }
   bool is_floating() const { return tg::is_floating(dtype()); }
-  bool shares_storage(const Tensor& o) const { return impl_->storage == o.impl_->storage; }
+  bool shares_storage(const Tensor& o) const { return checked().storage == o.checked().storage; }
   bool same(const Tensor& o) const { return impl_ == o.impl_; }  // one tensor, not equal values
 
   // For kernels. write() is the one place that raises the version.
   View read() const {
-    const TensorImpl& i = *impl_;
+    const TensorImpl& i = checked();
     return View{{address(), i.dtype, &i.shape, &i.strides, i.numel}};
   }
   MutView write() const {
-    const TensorImpl& i = *impl_;
+    const TensorImpl& i = checked();
     i.storage->bump_version();
     return MutView{{address(), i.dtype, &i.shape, &i.strides, i.numel}};
   }
-  uint32_t version() const { return impl_->storage->version.load(std::memory_order_relaxed); }
+  uint32_t version() const { return checked().storage->version.load(std::memory_order_relaxed); }
 
   // For people and tests. Raises unless T fits the dtype, the device is the CPU and the tensor is
   // contiguous; valid as long as the tensor lives. mutable_data raises the version.
@@ -87,7 +92,7 @@ class Tensor {
   }
   template <class T>
   T* mutable_data() const {
-    impl_->storage->bump_version();
+    checked().storage->bump_version();
     return static_cast<T*>(const_cast<void*>(checked_data(dtype_of<T>())));
   }
 
@@ -97,12 +102,19 @@ class Tensor {
   // ---- Declared here, defined in autograd/tensor_methods.cpp ----
   double item() const;  // the value of a one-element tensor of any dtype
   int64_t item_int64() const;
+  // ... as a T; ValueError for an integer that T cannot hold.
   template <class T>
   T item() const {
-    if constexpr (std::is_floating_point_v<T>)
+    if constexpr (std::is_floating_point_v<T>) {
       return T(item());
-    else
-      return T(item_int64());
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return item() != 0;
+    } else {
+      int64_t value = item_int64();
+      check<ValueError>(std::in_range<T>(value), "item: the value", value,
+                        "does not fit the type that was asked for");
+      return T(value);
+    }
   }
   template <class T>
   std::vector<T> to_vector() const;  // all values, in logical order, converted to T
@@ -143,6 +155,11 @@ class Tensor {
            impl_->offset * int64_t(size_of(impl_->dtype));
   }
   const void* checked_data(DType wanted) const;
+  const TensorImpl& checked() const {
+    if (!impl_) [[unlikely]]
+      detail::fail_undefined();
+    return *impl_;
+  }
   Ref<TensorImpl> impl_;
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tapegrad/core/error.h"
+#include "tapegrad/core/io/file_reader.h"
 
 namespace tg::data {
 
@@ -70,8 +71,7 @@ GzipFile::GzipFile(const std::string& path) : state_(std::make_unique<State>()) 
   State& s = *state_;
   s.path = path;
   std::error_code ignored;
-  check<FileError>(!std::filesystem::is_directory(path, ignored), path,
-                   ": is a folder, not a file");
+  io::check_regular(path);
   s.file = std::fopen(path.c_str(), "rb");
   check<FileError>(s.file, path, ": cannot be opened:", std::strerror(errno));
   s.size = int64_t(std::filesystem::file_size(path, ignored));

@@ -9,6 +9,7 @@
 
 #include "tapegrad/autograd/ops/creation.h"
 #include "tapegrad/autograd/ops/views.h"
+#include "tapegrad/core/io/file_reader.h"
 #include "tapegrad/data/jpeg_header.h"
 #include "tapegrad/data/transforms.h"
 
@@ -24,6 +25,7 @@ std::string read_bytes(const std::string& path) {
   std::error_code error;
   check<FileError>(!std::filesystem::is_directory(path, error), path,
                    ": is a folder, not a picture");
+  io::check_regular(path);
   std::ifstream file(path, std::ios::binary);
   check<FileError>(bool(file), path, ": cannot be opened:", std::strerror(errno));
   std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -85,6 +85,7 @@ void DataLoader<Sample>::iterator::advance() {
 
 template <class Sample>
 LoaderCore::Source DataLoader<Sample>::source(const Dataset<Sample>* data, Collate collate) {
+  check<ValueError>(data != nullptr, "DataLoader: there is no data set");
   LoaderCore::Source s;
   s.size = data->size();
   s.get = [data](int64_t i, Generator& random) { return to_list(data->get(i, random)); };

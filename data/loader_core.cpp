@@ -149,7 +149,8 @@ LoaderCore::~LoaderCore() = default;
 
 int64_t LoaderCore::batches() const {
   int64_t size = options_.batch_size;
-  return options_.drop_last ? source_.size / size : (source_.size + size - 1) / size;
+  int64_t whole = source_.size / size;
+  return options_.drop_last || source_.size % size == 0 ? whole : whole + 1;
 }
 
 std::vector<int64_t> LoaderCore::order(int64_t epoch) const {
@@ -181,7 +182,7 @@ std::vector<Tensor> LoaderCore::make_batch(const std::vector<int64_t>& order, in
                                            int64_t batch) const {
   NoGradGuard no_grad;
   int64_t begin = batch * options_.batch_size;
-  int64_t end = std::min(begin + options_.batch_size, source_.size);
+  int64_t end = begin + std::min(options_.batch_size, source_.size - begin);
   if (source_.collate) {
     std::vector<std::vector<Tensor>> samples;
     for (int64_t i = begin; i < end; ++i) samples.push_back(make_sample(order[size_t(i)], epoch));

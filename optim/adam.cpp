@@ -61,12 +61,8 @@ template class GroupedOptimizer<AdamWOptions>;
 template class AdamBase<AdamOptions>;
 template class AdamBase<AdamWOptions>;
 
-Adam::Adam(Parameters parameters, AdamOptions options) {
-  add_group(std::move(parameters), options);
-}
+Adam::Adam(const Parameters& parameters, AdamOptions options) { add_group(parameters, options); }
 
-AdamW::AdamW(Parameters parameters, AdamWOptions options) {
-  add_group(std::move(parameters), options);
-}
+AdamW::AdamW(const Parameters& parameters, AdamWOptions options) { add_group(parameters, options); }
 
 }  // namespace tg::optim

@@ -44,12 +44,12 @@ extern template class AdamBase<AdamWOptions>;
 
 class Adam final : public AdamBase<AdamOptions> {
  public:
-  explicit Adam(Parameters parameters, AdamOptions options = {});
+  explicit Adam(const Parameters& parameters, AdamOptions options = {});
 };
 
 class AdamW final : public AdamBase<AdamWOptions> {
  public:
-  explicit AdamW(Parameters parameters, AdamWOptions options = {});
+  explicit AdamW(const Parameters& parameters, AdamWOptions options = {});
 };
 
 }  // namespace tg::optim

@@ -14,7 +14,7 @@ Parameters::Parameters(const std::vector<Tensor>& tensors) : by_position_(true) 
 
 Optimizer::~Optimizer() = default;
 
-Optimizer::Group& Optimizer::add_slots(Parameters parameters, double lr) {
+Optimizer::Group& Optimizer::add_slots(const Parameters& parameters, double lr) {
   std::unordered_set<std::string> names;
   std::unordered_set<const TensorImpl*> tensors;
   size_t count = 0;
@@ -41,7 +41,7 @@ Optimizer::Group& Optimizer::add_slots(Parameters parameters, double lr) {
                       "is the result of a recorded computation");
     check<ValueError>(is_dense(x.shape(), x.strides()), name(), "needs memory without gaps, but",
                       slot_name, "has strides", x.strides(), "; use contiguous()");
-    group.slots.push_back({std::move(slot_name), std::move(x), 0, {}});
+    group.slots.push_back({std::move(slot_name), x, 0, {}});
   }
   return groups_.emplace_back(std::move(group));
 }

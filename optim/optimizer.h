@@ -74,7 +74,7 @@ class Optimizer {
   size_t checked_group(size_t i) const;  // IndexError unless there is one
   // ValueError for no parameters, a tensor or a name that is already in this optimizer, or a
   // tensor that is no leaf of float type with dense memory.
-  Group& add_slots(Parameters parameters, double lr);
+  Group& add_slots(const Parameters& parameters, double lr);
   // One step over the slots of a group that have a gradient, which is given beside them with the
   // strides of the parameter.
   struct Ready {
@@ -98,7 +98,7 @@ class GroupedOptimizer : public Optimizer {
  public:
   ~GroupedOptimizer() override;
   Options& group(size_t i) { return settings_[checked_group(i)]; }
-  void add_group(Parameters parameters, Options options);
+  void add_group(const Parameters& parameters, Options options);
   double& lr(size_t group) final { return this->group(group).lr; }
 
  protected:
@@ -112,9 +112,9 @@ template <class Options>
 GroupedOptimizer<Options>::~GroupedOptimizer() = default;
 
 template <class Options>
-void GroupedOptimizer<Options>::add_group(Parameters parameters, Options options) {
+void GroupedOptimizer<Options>::add_group(const Parameters& parameters, Options options) {
   check_options(options);
-  add_slots(std::move(parameters), options.lr);
+  add_slots(parameters, options.lr);
   settings_.push_back(std::move(options));
 }
 

@@ -77,7 +77,8 @@ StepLR::StepLR(Optimizer& optimizer, StepLROptions o) : Schedule(optimizer), opt
   start();
 }
 double StepLR::rate(int64_t step, double base) const {
-  return base * std::pow(options_.gamma, double(step / options_.step_size));
+  int64_t steps_down = step / options_.step_size;
+  return base * std::pow(options_.gamma, double(steps_down));
 }
 void StepLR::visit_settings(SettingVisitor& v) {
   v.integer("step_size", options_.step_size);

@@ -6,7 +6,7 @@ namespace tg::optim {
 
 template class GroupedOptimizer<SGDOptions>;
 
-SGD::SGD(Parameters parameters, SGDOptions options) { add_group(std::move(parameters), options); }
+SGD::SGD(const Parameters& parameters, SGDOptions options) { add_group(parameters, options); }
 
 void SGD::check_options(const SGDOptions& o) const {
   check<ValueError>(o.lr >= 0, "SGD: lr must not be negative, got", o.lr);

@@ -20,7 +20,7 @@ extern template class GroupedOptimizer<SGDOptions>;
 // defaults. ValueError for settings outside of their range.
 class SGD final : public GroupedOptimizer<SGDOptions> {
  public:
-  explicit SGD(Parameters parameters, SGDOptions options = {});
+  explicit SGD(const Parameters& parameters, SGDOptions options = {});
   const char* name() const override { return "SGD"; }
 
  protected:

@@ -52,7 +52,10 @@ Tensor cat(const std::vector<Tensor>& inputs, int64_t dim) {
     check<ShapeError>(fits, "shapes differ outside of dim", d, ": tensor 0 has", xs[0].shape(),
                       "but tensor", i, "has", own);
     dtype = promote(dtype, xs[i].dtype());
-    starts.push_back(starts.back() + own[d]);
+    int64_t end = 0;
+    check<ShapeError>(!__builtin_add_overflow(starts.back(), own[d], &end),
+                      "the tensors have more elements in dim", d, "than can be addressed");
+    starts.push_back(end);
   }
   shape[d] = starts.back();
   Tensor y = empty_joined(xs, shape, {dtype, xs[0].device()});

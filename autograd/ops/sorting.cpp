@@ -10,7 +10,7 @@ namespace {
 
 // {values, indices}    dx = zeros with dvalues at indices
 std::pair<Tensor, Tensor> recorded(const Op& op, const Tensor& x, int dim, Tensor values,
-                                   Tensor indices) {
+                                   const Tensor& indices) {
   std::vector<Tensor> ys = op.record(
       {std::move(values), indices}, {x},
       [dim, shape = x.shape(), at = Saved::plain(indices)](const Grads& dys, Needs) -> Grads {

@@ -43,6 +43,13 @@ void FileReader::read(void* data, size_t bytes, int64_t offset) const {
   }
 }
 
+void check_regular(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return;
+  check<FileError>(!S_ISDIR(info.st_mode), path + ": is a folder, not a file");
+  check<FileError>(S_ISREG(info.st_mode), path + ": is not a regular file");
+}
+
 std::string read_file(const std::string& path, int64_t most) {
   FileReader file(path);
   check<FileError>(file.size() <= most, path + " has", file.size(), "bytes; at most", most,

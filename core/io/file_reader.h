@@ -26,6 +26,10 @@ class FileReader {
   int64_t size_ = 0;
 };
 
+// FileError if what stands there is no regular file: a folder, a device or a pipe could be read
+// without end. A path where nothing stands is left to whoever opens it.
+void check_regular(const std::string& path);
+
 // The whole file; FileError above `most` bytes.
 std::string read_file(const std::string& path, int64_t most = int64_t(1) << 30);
 

@@ -160,7 +160,7 @@ TEST_CASE("gradients that f16 alone would lose arrive through the scaler", "[opt
   }
 }
 
-TEST_CASE("a scaler's state goes through a checkpoint; wrong ones are refused", "[optim]") {
+TEST_CASE("a scaler's state goes through a checkpoint and wrong ones are refused", "[optim]") {
   TemporaryFolder folder;
   std::string path = folder / "run.safetensors";
   GradScaler saved({.init_scale = 32, .growth_factor = 4, .growth_interval = 3}), loaded;

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "tapegrad/core/error.h"
+#include "tapegrad/core/io/file_reader.h"
 
 namespace tg::app {
 namespace {
@@ -180,10 +181,10 @@ void apply_overrides(TrainConfig& c, const std::vector<std::string>& overrides) 
 TrainConfig load_config(const std::string& path, const std::vector<std::string>& overrides) {
   TrainConfig c;
   if (!path.empty()) {
+    io::check_regular(path);
     std::ifstream file(path);
     std::stringstream text;
     check<FileError>(bool(file), path + ": cannot be opened:", std::strerror(errno));
-    check<FileError>(!std::filesystem::is_directory(path), path + ": is a folder, not a file");
     text << file.rdbuf();
     check<FileError>(!file.bad() && (text || text.str().empty()), path + ": cannot be read");
     parse_into(c, text.str(), path);
