@@ -55,6 +55,7 @@ finish() {
   pid=
   got=$(info "$1" weights)
   [ "$got" = "$expected" ] || fail "the resumed run $1 ended elsewhere: $got, not $expected"
+  [ "$(find "$1" -name '*unfinished*' | wc -l)" = 0 ] || fail "$1 holds what a killed save left"
   cut -d, -f1-6 "$1/log.csv" | cmp -s - <(cut -d, -f1-6 whole/log.csv) || fail "the log of $1 is another"
 }
 

@@ -42,7 +42,7 @@ ssize_t write_some(int file, const char* data, size_t bytes) {
 
 // The owner of a temporary file holds a lock on it, which the system drops when the owner dies:
 // what can be locked is a leftover.
-void remove_leftovers(const std::string& folder, const std::string& name) {
+void remove_leftovers_of(const std::string& folder, const std::string& name) {
   std::string start = name + kMark;
   std::error_code ignored;
   for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end;
@@ -76,7 +76,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   path_ = target.string();
   folder_ = target.has_parent_path() ? target.parent_path().string() : ".";
   std::string name = target.filename().string();
-  remove_leftovers(folder_, name);
+  remove_leftovers_of(folder_, name);
 
   static std::atomic<uint64_t> counter{0};
   for (int attempt = 0; file_ < 0; ++attempt) {
@@ -157,6 +157,11 @@ void AtomicFile::commit() {
       failed("cannot bring to the disk the folder of", error);
   }
   if (closed != 0) failed("cannot close", close_error);
+}
+
+void remove_leftovers(const std::string& path) {
+  fs::path p = path;
+  remove_leftovers_of(p.has_parent_path() ? p.parent_path().string() : ".", p.filename().string());
 }
 
 void write_file(const std::string& path, std::string_view content) {

@@ -35,6 +35,9 @@ class AtomicFile {
   int file_ = -1;
 };
 
+// Removes what killed processes left of writing this file; an AtomicFile of it does so too.
+void remove_leftovers(const std::string& path);
+
 // The whole of a text or byte file, at once.
 void write_file(const std::string& path, std::string_view content);
 

@@ -293,11 +293,13 @@ TEST_CASE("program: a run that is not there cannot be resumed", "[program]") {
   write_idx(other, 50);
   check_refused(run({"train", "--resume", at, "data.folder=" + (other / "")}),
                 {at, "not those that the run began with"});
-  // One that is finished says so and changes no weight.
+  // One that is finished says so and changes no weight; what a killed save left is taken away.
+  folder.write("outputs/run/best.safetensors.unfinished-1-1", "half");
   std::string right = weights(at + "/last.safetensors");
   Finished f = run({"train", "--resume", at + "/"});
   CHECK(f.status == 0);
   CHECK_THAT(f.out, Catch::Contains("finished"));
+  CHECK(unfinished(at) == 0);
   CHECK(weights(at + "/last.safetensors") == right);
 }
 

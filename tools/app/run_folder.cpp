@@ -99,6 +99,9 @@ void RunFolder::lock() {
   bool busy = ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   check<FileError>(!busy, path_,
                    ": another program is training there; wait for it, or give run= another name");
+  for (const char* name :
+       {"config.yaml", "run.json", "log.csv", "last.safetensors", "best.safetensors"})
+    io::remove_leftovers(file(name));
 }
 
 void RunFolder::unlock() {
