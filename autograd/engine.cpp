@@ -238,16 +238,16 @@ class Run {
 
   // ---- tg::grad: which nodes lead to a target ----
   void mark_wanted() {
-    std::vector<Node*> order, todo;
+    std::vector<Node*> order, to_visit;
     NodeMap seen;
-    for (const Reached& r : reached_) todo.push_back(r.node.get());
-    while (!todo.empty()) {
-      Node* node = todo.back();
-      todo.pop_back();
+    for (const Reached& r : reached_) to_visit.push_back(r.node.get());
+    while (!to_visit.empty()) {
+      Node* node = to_visit.back();
+      to_visit.pop_back();
       if (seen.find_or_add(node, int(order.size())) != int(order.size())) continue;
       order.push_back(node);
       for (const Edge& e : node->inputs)
-        if (e && seen.find(e.node.get()) < 0) todo.push_back(e.node.get());
+        if (e && seen.find(e.node.get()) < 0) to_visit.push_back(e.node.get());
     }
     std::sort(order.begin(), order.end(), [](Node* a, Node* b) { return a->id < b->id; });
     for (Node* node : order) {

@@ -14,17 +14,17 @@ namespace {
 
 // Inputs of recorded operators that lead nowhere.
 std::vector<std::string> loose_ends(const Tensor& loss) {
-  std::vector<Node*> todo;
+  std::vector<Node*> to_visit;
   std::set<Node*> seen;
   std::set<std::string> ends;
-  if (Edge edge = edge_of(loss)) todo.push_back(edge.node.get());
-  while (!todo.empty()) {
-    Node* node = todo.back();
-    todo.pop_back();
+  if (Edge edge = edge_of(loss)) to_visit.push_back(edge.node.get());
+  while (!to_visit.empty()) {
+    Node* node = to_visit.back();
+    to_visit.pop_back();
     if (!seen.insert(node).second) continue;
     for (size_t i = 0; i < node->inputs.size(); ++i) {
       if (node->inputs[i])
-        todo.push_back(node->inputs[i].node.get());
+        to_visit.push_back(node->inputs[i].node.get());
       else
         ends.insert(std::string(node->op) + ", input " + std::to_string(i));
     }

@@ -120,17 +120,17 @@ HookHandle register_node_hook(const Tensor& x, NodeHook hook) {
 
 std::string tape_text(const Tensor& x, int most) {
   std::string text;
-  std::vector<std::pair<Node*, int>> todo;
-  if (Edge edge = edge_of(x)) todo.emplace_back(edge.node.get(), 0);
-  for (int lines = 0; !todo.empty() && lines < most; ++lines) {
-    auto [node, depth] = todo.back();
-    todo.pop_back();
+  std::vector<std::pair<Node*, int>> to_visit;
+  if (Edge edge = edge_of(x)) to_visit.emplace_back(edge.node.get(), 0);
+  for (int lines = 0; !to_visit.empty() && lines < most; ++lines) {
+    auto [node, depth] = to_visit.back();
+    to_visit.pop_back();
     text +=
         std::string(size_t(2 * depth), ' ') + node->op + " " + to_text(node->output.shape) + "\n";
     for (auto e = node->inputs.rbegin(); e != node->inputs.rend(); ++e)
-      if (*e) todo.emplace_back(e->node.get(), depth + 1);
+      if (*e) to_visit.emplace_back(e->node.get(), depth + 1);
   }
-  if (!todo.empty()) text += "...\n";
+  if (!to_visit.empty()) text += "...\n";
   return text;
 }
 

@@ -5,7 +5,7 @@
 
 The rules: which folder may include which (RANKS below), what a public header may include, how long a file
 may be, that every public operator has a test row, that every kernel interface has its kernels, which
-macros there may be, and that no program needs Python when it runs. Exit status 1 when a rule is broken.
+macros there may be, that no program needs Python when it runs, and what stands at the top level. Exit status 1 when a rule is broken.
 """
 
 import pathlib
@@ -23,6 +23,7 @@ BELOW = {
     "data": ["core", "kernels", "autograd"],
 }
 ANYTHING = ["tools", "tests", "bench"]  # programs stand on top and may include every folder
+TOP_FILES = ["CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md"]
 
 # The two arrows that point up and may. The CUDA runtime is a library header that core/cuda/ may include
 # (allocator, streams, events); the tape members of Tensor are declared in core and defined in autograd.
@@ -67,8 +68,9 @@ class Tree:
 
     def __init__(self, root):
         self.root = pathlib.Path(root)
+        self.paths = self._paths()
         self.text = {}
-        for path in self._paths():
+        for path in self.paths:
             if pathlib.PurePath(path).suffix in COUNTED:
                 file = self.root / path
                 if file.is_file():
@@ -262,6 +264,13 @@ def check_words(tree):
                 yield f"{path}:{number}: {word.group(0)}: finish it, or say in words what is not covered"
 
 
+def check_top_level(tree):
+    """Nothing stands beside the folders but what TOP_FILES names, and files whose name begins with a dot."""
+    for name in sorted({p.split("/")[0] for p in tree.paths}):
+        if not name.startswith(".") and name not in TOP_FILES and name not in [*BELOW, *ANYTHING]:
+            yield f"{name}: stands at the top level, where only {', '.join(TOP_FILES)} and the folders do"
+
+
 def check_folders(tree):
     for folder in list(BELOW) + ANYTHING:
         here = tree.root / folder
@@ -273,7 +282,7 @@ def check_folders(tree):
 
 
 CHECKS = [check_arrows, check_public_headers, check_length, check_rows, check_kernels, check_macros,
-          check_python, check_words, check_folders]
+          check_python, check_words, check_top_level, check_folders]
 
 
 def breaches(root):

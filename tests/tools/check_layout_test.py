@@ -130,6 +130,11 @@ class CheckLayout(unittest.TestCase):
     def test_unfinished_work(self):
         self.finds({"core/a.cpp": "// TO" "DO: later\n"}, "core/a.cpp:1")
 
+    def test_top_level(self):
+        self.finds({"leftover.whl": ""}, "leftover.whl", "top level")
+        self.finds({"scripts/a.sh": ""}, "scripts")
+        self.assertEqual(breaches({"LICENSE": "", ".ci/run": "", ".gitignore": ""}), [])
+
     def test_folder_without_its_chapter(self):
         self.finds({"core/README.md": None}, "core/README.md")
 
