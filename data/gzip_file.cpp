@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <vector>
 
 #include "tapegrad/core/error.h"
@@ -70,11 +69,9 @@ struct GzipFile::State {
 GzipFile::GzipFile(const std::string& path) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.path = path;
-  std::error_code ignored;
-  io::check_regular(path);
+  s.size = io::FileReader(path).size();
   s.file = std::fopen(path.c_str(), "rb");
   check<FileError>(s.file, path, ": cannot be opened:", std::strerror(errno));
-  s.size = int64_t(std::filesystem::file_size(path, ignored));
   unsigned char head[2] = {};
   size_t n = std::fread(head, 1, 2, s.file);
   std::rewind(s.file);

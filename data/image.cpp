@@ -1,10 +1,7 @@
 #include "tapegrad/data/image.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "tapegrad/autograd/ops/creation.h"
@@ -20,18 +17,6 @@ namespace tg::data {
 namespace {
 
 constexpr int64_t kMostPixels = int64_t(1) << 28;
-
-std::string read_bytes(const std::string& path) {
-  std::error_code error;
-  check<FileError>(!std::filesystem::is_directory(path, error), path,
-                   ": is a folder, not a picture");
-  io::check_regular(path);
-  std::ifstream file(path, std::ios::binary);
-  check<FileError>(bool(file), path, ": cannot be opened:", std::strerror(errno));
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  check<FileError>(!file.bad(), path, ": cannot be read");
-  return bytes;
-}
 
 // What turns the stored picture into the one that was seen (EXIF 2.3, orientation).
 Tensor orient(Tensor image, int orientation) {
@@ -135,7 +120,7 @@ Tensor decode_image(const std::string& bytes, const std::string& name, ReadImage
 }
 
 Tensor read_image(const std::string& path, ReadImageOptions options) {
-  return decode_image(read_bytes(path), path, options);
+  return decode_image(io::read_file(path), path, options);
 }
 
 }  // namespace tg::data

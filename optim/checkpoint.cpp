@@ -2,6 +2,9 @@
 
 #include <zlib.h>
 
+#include <array>
+#include <span>
+
 #include "tapegrad/autograd/ops/creation.h"
 #include "tapegrad/core/io/safetensors.h"
 
@@ -51,14 +54,6 @@ State texts_below(const Metadata& metadata, const std::string& prefix) {
   return state;
 }
 
-NamedTensors tensors_below(const SafetensorsFile& file, const std::string& prefix) {
-  NamedTensors tensors;
-  for (const auto& entry : file.entries())
-    if (entry.name.starts_with(prefix))
-      tensors.emplace_back(entry.name.substr(prefix.size()), file.read(entry));
-  return tensors;
-}
-
 uint64_t unsigned_number(const State& state, const std::string& name) {
   return uint64_t(state.integer(name));  // written as a signed number: the bits are the same
 }
@@ -88,11 +83,24 @@ void check_format(const SafetensorsFile& file) {
         "it is no checkpoint of this version; weights alone are read with load_safetensors");
 }
 
-// One tensor in memory at a time.
-void check_content(const SafetensorsFile& file) {
+// The tensors below a prefix, which is taken off; filled where it is wanted.
+struct Wanted {
+  std::string prefix;
+  bool wanted;
+  NamedTensors tensors;
+};
+
+// Reads the file once: all of it goes into the checksum, what is wanted is kept.
+void read_content(const SafetensorsFile& file, std::span<Wanted* const> parts) {
   check_format(file);
   Checksum sum(file.metadata());
-  for (const auto& entry : file.entries()) sum.add(entry.name, file.read(entry));
+  for (const auto& entry : file.entries()) {
+    Tensor x = file.read(entry);
+    sum.add(entry.name, x);
+    for (Wanted* part : parts)
+      if (part->wanted && entry.name.starts_with(part->prefix))
+        part->tensors.emplace_back(entry.name.substr(part->prefix.size()), x);
+  }
   auto found = file.metadata().find(kChecksum);
   check(found != file.metadata().end() && found->second == sum.text(),
         "it is damaged: its content does not fit its checksum");
@@ -104,17 +112,19 @@ class Loaded {
   Loaded(const SafetensorsFile& file, const CheckpointParts& parts, LoadCheckpointOptions options)
       : parts_(parts), options_(options) {
     const Metadata& metadata = file.metadata();
-    check_content(file);
+    Wanted model{"model.", parts.model != nullptr, {}};
+    Wanted optimizer{"optimizer.", parts.optimizer != nullptr, {}};
+    read_content(file, std::array{&model, &optimizer});
     progress = progress_of(metadata);
     if (parts.model) {
-      model_ = tensors_below(file, "model.");
+      model_ = std::move(model.tensors);
       check(!model_.empty(), "it holds no model");
       parts.model->check_state_dict(model_);
     }
     if (parts.optimizer) {
       optimizer_ = texts_below(metadata, "optimizer.");
       check(!optimizer_.values.empty(), "it holds no optimizer");
-      optimizer_.tensors = tensors_below(file, "optimizer.");
+      optimizer_.tensors = std::move(optimizer.tensors);
       parts.optimizer->check_state_dict(optimizer_);
     }
     if (parts.schedule) {
@@ -212,7 +222,7 @@ Progress load_checkpoint(const std::string& path, const CheckpointParts& parts,
 Progress read_progress(const std::string& path) {
   return naming_file(path, [&] {
     SafetensorsFile file(path);
-    check_content(file);
+    read_content(file, {});
     return progress_of(file.metadata());
   });
 }

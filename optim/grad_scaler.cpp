@@ -2,9 +2,7 @@
 
 #include <cmath>
 
-#include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/ops/arithmetic.h"
-#include "tapegrad/autograd/ops/creation.h"
 #include "tapegrad/kernels/optim.h"
 #include "tapegrad/optim/gradients.h"
 

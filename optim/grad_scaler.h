@@ -9,8 +9,9 @@
 //     Tensor loss;
 //     { Autocast autocast(f16); loss = cross_entropy(model(x), y); }
 //     scaler.scale(loss).backward();
-//     scaler.unscale_(optimizer);                 // only to see the true gradients, as clipping
-//     does optim::clip_grad_norm_(model, 1.0); if (scaler.step(optimizer)) schedule.step();
+//     scaler.unscale_(optimizer);  // for what wants to see true gradients, such as clipping
+//     optim::clip_grad_norm_(model, 1.0);
+//     if (scaler.step(optimizer)) schedule.step();
 //     scaler.update();
 //   }
 //

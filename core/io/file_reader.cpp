@@ -16,12 +16,13 @@ FileReader::FileReader(const std::string& path) : path_(path) {
   // Not blocking, so that a pipe without a writer is refused and not waited for.
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   check<FileError>(file_ >= 0,
-                   "cannot open " + path + ": " + std::generic_category().message(errno));
+                   path + ": cannot be opened: " + std::generic_category().message(errno));
   struct stat info {};
   bool regular = ::fstat(file_, &info) == 0 && S_ISREG(info.st_mode);
   if (!regular) {
     ::close(file_);
-    fail<FileError>("cannot read " + path + ": not a regular file");
+    fail<FileError>(path + (S_ISDIR(info.st_mode) ? ": is a folder, not a regular file"
+                                                  : ": is not a regular file"));
   }
   size_ = int64_t(info.st_size);
 }
@@ -41,13 +42,6 @@ void FileReader::read(void* data, size_t bytes, int64_t offset) const {
     offset += n;
     bytes -= size_t(n);
   }
-}
-
-void check_regular(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return;
-  check<FileError>(!S_ISDIR(info.st_mode), path + ": is a folder, not a file");
-  check<FileError>(S_ISREG(info.st_mode), path + ": is not a regular file");
 }
 
 std::string read_file(const std::string& path, int64_t most) {

@@ -10,7 +10,8 @@ namespace tg::io {
 // here and would be a signal that ends the process there.
 class FileReader {
  public:
-  explicit FileReader(const std::string& path);  // FileError unless it is a readable regular file
+  // FileError unless it is a readable regular file: a device or a pipe could be read without end.
+  explicit FileReader(const std::string& path);
   ~FileReader();
   FileReader(const FileReader&) = delete;
   FileReader& operator=(const FileReader&) = delete;
@@ -25,10 +26,6 @@ class FileReader {
   int file_ = -1;
   int64_t size_ = 0;
 };
-
-// FileError if what stands there is no regular file: a folder, a device or a pipe could be read
-// without end. A path where nothing stands is left to whoever opens it.
-void check_regular(const std::string& path);
 
 // The whole file; FileError above `most` bytes.
 std::string read_file(const std::string& path, int64_t most = int64_t(1) << 30);

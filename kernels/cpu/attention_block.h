@@ -11,11 +11,11 @@
 #include <limits>
 
 #include "tapegrad/kernels/attention.h"
-#include "tapegrad/kernels/cpu/dropout_draw.h"
 #include "tapegrad/kernels/cpu/gemm/micro_kernel.h"
 #include "tapegrad/kernels/cpu/gemm/pack.h"
 #include "tapegrad/kernels/cpu/row_math.h"
 #include "tapegrad/kernels/cpu/scratch.h"
+#include "tapegrad/kernels/dropout_draw.h"
 
 namespace tg::kernels::attention_detail {
 

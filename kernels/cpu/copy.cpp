@@ -5,8 +5,9 @@
 
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/cpu/convert.h"
+#include "tapegrad/kernels/cpu/grain.h"
 #include "tapegrad/kernels/cpu/transpose.h"
-#include "tapegrad/kernels/cpu/walk.h"
+#include "tapegrad/kernels/walk.h"
 
 namespace tg::kernels {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "tapegrad/kernels/attention.h"
-#include "tapegrad/kernels/cpu/dropout_draw.h"
 #include "tapegrad/kernels/cpu/rows.h"
+#include "tapegrad/kernels/dropout_draw.h"
 
 namespace tg::kernels {
 namespace {

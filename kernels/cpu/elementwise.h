@@ -15,9 +15,9 @@
 #include <array>
 #include <utility>
 
-#include "tapegrad/kernels/cpu/integer_lane.h"
 #include "tapegrad/kernels/cpu/packet.h"
 #include "tapegrad/kernels/cpu/run_kernel.h"
+#include "tapegrad/kernels/integer_lane.h"
 
 namespace tg::kernels {
 

@@ -9,8 +9,9 @@
 
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/cpu/add_to.h"
+#include "tapegrad/kernels/cpu/grain.h"
 #include "tapegrad/kernels/cpu/scratch.h"
-#include "tapegrad/kernels/cpu/walk.h"
+#include "tapegrad/kernels/walk.h"
 
 namespace tg::kernels {
 namespace {

@@ -5,7 +5,8 @@
 
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/copy.h"
-#include "tapegrad/kernels/cpu/walk.h"
+#include "tapegrad/kernels/cpu/grain.h"
+#include "tapegrad/kernels/walk.h"
 
 namespace tg::kernels {
 namespace {

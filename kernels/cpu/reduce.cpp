@@ -7,8 +7,9 @@
 #include "tapegrad/core/allocator.h"
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/cpu/convert.h"
+#include "tapegrad/kernels/cpu/grain.h"
 #include "tapegrad/kernels/cpu/reduce_kernel.h"
-#include "tapegrad/kernels/cpu/walk.h"
+#include "tapegrad/kernels/walk.h"
 
 namespace tg::kernels {
 

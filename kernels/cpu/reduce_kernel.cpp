@@ -3,8 +3,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "tapegrad/kernels/cpu/integer_lane.h"
 #include "tapegrad/kernels/cpu/packet.h"
+#include "tapegrad/kernels/integer_lane.h"
 
 namespace tg::kernels {
 

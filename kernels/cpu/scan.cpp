@@ -3,8 +3,9 @@
 #include <array>
 
 #include "tapegrad/core/parallel.h"
-#include "tapegrad/kernels/cpu/walk.h"
+#include "tapegrad/kernels/cpu/grain.h"
 #include "tapegrad/kernels/reduce.h"
+#include "tapegrad/kernels/walk.h"
 
 namespace tg::kernels {
 

@@ -10,7 +10,7 @@
 
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/cpu/scratch.h"
-#include "tapegrad/kernels/cpu/walk.h"
+#include "tapegrad/kernels/walk.h"
 
 namespace tg::kernels {
 namespace {

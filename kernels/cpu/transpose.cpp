@@ -4,6 +4,7 @@
 
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/cpu/gemm/simd.h"
+#include "tapegrad/kernels/cpu/grain.h"
 
 namespace tg::kernels {
 

@@ -1,6 +1,6 @@
 // Copies whose source and target disagree on which dimension lies next to each other.
 #pragma once
-#include "tapegrad/kernels/cpu/walk.h"
+#include "tapegrad/kernels/walk.h"
 
 namespace tg::kernels {
 

@@ -1,13 +1,13 @@
 // Dropout: y[i] = x[i] / (1 - probability), or 0. Who goes depends on the random state and on i in
-// logical order alone (kernels/cpu/dropout_draw.h has the same rule), so the backward is the same
+// logical order alone (kernels/dropout_draw.h has the same rule), so the backward is the same
 // kernel on the gradient, with the CPU's choice. A thread takes the four elements of one random
 // block.
 #include "tapegrad/kernels/dropout.h"
 
-#include "tapegrad/kernels/cpu/dropout_draw.h"
 #include "tapegrad/kernels/cuda/convert.cuh"
 #include "tapegrad/kernels/cuda/start.cuh"
 #include "tapegrad/kernels/dispatch.h"
+#include "tapegrad/kernels/dropout_draw.h"
 
 namespace tg::kernels {
 namespace {

@@ -18,9 +18,9 @@
 
 #include "tapegrad/core/error.h"
 #include "tapegrad/core/scalar.h"
-#include "tapegrad/kernels/cpu/walk.h"
 #include "tapegrad/kernels/cuda/convert.cuh"
 #include "tapegrad/kernels/cuda/start.cuh"
+#include "tapegrad/kernels/walk.h"
 
 namespace tg::gpu {
 

@@ -1,8 +1,8 @@
 // Formulas on integers: arithmetic wraps around, as on the CPU.
 #pragma once
-#include "tapegrad/kernels/cpu/integer_lane.h"
 #include "tapegrad/kernels/cuda/device.cuh"
 #include "tapegrad/kernels/dispatch.h"
+#include "tapegrad/kernels/integer_lane.h"
 
 namespace tg::gpu {
 

@@ -3,12 +3,15 @@
 #include <cstring>
 
 #include "catch.h"
+#include "damage.h"
+#include "error_text.h"
 #include "tapegrad/autograd/ops/comparison.h"
 #include "tapegrad/core/io/npy.h"
 #include "tapegrad/core/io/safetensors.h"
 #include "temporary_folder.h"
 
 using namespace tg;
+using test::error_text;
 using namespace std::string_literals;
 
 namespace {
@@ -29,17 +32,6 @@ std::string npy(const std::string& dictionary, const std::string& data, char ver
 std::string safetensors(const std::string& header, const std::string& data) {
   uint64_t length = header.size();
   return std::string(reinterpret_cast<char*>(&length), 8) + header + data;
-}
-
-// The message of the FileError that reading must raise.
-template <class Load>
-std::string refusal(Load&& load) {
-  try {
-    load();
-  } catch (const FileError& e) {
-    return e.what();
-  }
-  return "";
 }
 
 }  // namespace
@@ -99,7 +91,7 @@ TEST_CASE("npy files that are wrong are refused with the reason") {
   TemporaryFolder folder;
   auto refused = [&](const std::string& bytes) {
     std::string path = folder.write("x.npy", bytes);
-    std::string message = refusal([&] { load_npy(path); });
+    std::string message = error_text<FileError>([&] { load_npy(path); });
     CHECK((message.empty() || message.find("x.npy") != std::string::npos));
     return message;
   };
@@ -132,8 +124,10 @@ TEST_CASE("npy files that are wrong are refused with the reason") {
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'more': 1}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x"})
     CHECK_FALSE(refused(npy(text, "12345678")).empty());
-  CHECK(refusal([&] { load_npy(folder / "none.npy"); }).find("No such file") != std::string::npos);
-  CHECK(refusal([&] { load_npy(folder / "."); }).find("not a regular file") != std::string::npos);
+  CHECK(error_text<FileError>([&] { load_npy(folder / "none.npy"); }).find("No such file") !=
+        std::string::npos);
+  CHECK(error_text<FileError>([&] { load_npy(folder / "."); }).find("not a regular file") !=
+        std::string::npos);
 }
 
 TEST_CASE("safetensors files of the reference library are read") {
@@ -201,7 +195,7 @@ TEST_CASE("safetensors files that are wrong are refused with the reason") {
   TemporaryFolder folder;
   auto refused = [&](const std::string& header, const std::string& data = "12345678") {
     std::string path = folder.write("x.safetensors", safetensors(header, data));
-    std::string message = refusal([&] { load_safetensors(path); });
+    std::string message = error_text<FileError>([&] { load_safetensors(path); });
     CHECK((message.empty() || message.find("x.safetensors") != std::string::npos));
     return message;
   };
@@ -243,36 +237,14 @@ TEST_CASE("Damaged files are read or refused, never worse") {
   save_npy(folder / "x.npy", x);
   save_safetensors(folder / "x.safetensors", {{"w", x}, {"b", tensor<bool>({2}, {true, false})}},
                    {{"k", "v"}});
-  uint64_t random = 2024;
-  auto next = [&](uint64_t below) {
-    random = random * 6364136223846793005u + 1442695040888963407u;
-    return size_t((random >> 33) % below);
-  };
+  test::Damage damage("{}[](),:'\"0123456789-");
   for (const char* name : {"x.npy", "x.safetensors"}) {
     std::string good = TemporaryFolder::read(folder / name);
     bool is_npy = name == "x.npy"s;
     int refused = 0;
     for (int i = 0; i < 1500; ++i) {
-      std::string bad = good;
-      for (size_t k = 0, n = 1 + next(3); k < n; ++k) {
-        size_t at = next(bad.size());
-        switch (next(4)) {
-          case 0:
-            bad[at] = char(next(256));
-            break;
-          case 1:
-            bad[at] = "{}[](),:'\"0123456789-"[next(21)];
-            break;
-          case 2:
-            bad.erase(at, 1 + next(8));
-            break;
-          default:
-            bad.insert(at, good.substr(next(good.size()), next(8)));
-        }
-        if (bad.empty()) bad = "x";
-      }
-      std::string path = folder.write("bad", bad);
-      refused += !refusal([&] {
+      std::string path = folder.write("bad", damage(good));
+      refused += !error_text<FileError>([&] {
                     if (is_npy)
                       load_npy(path);
                     else

@@ -1,5 +1,6 @@
 // Every reader of files against random damage: what comes is a value or an error, never worse. The
 // sanitizers' build makes the most of it.
+#include "damage.h"
 #include "catch.h"
 #include "tapegrad/data/idx.h"
 #include "tapegrad/data/image.h"
@@ -11,45 +12,10 @@ using namespace tg::data;
 
 namespace {
 
-// A few bytes changed, taken out, put in twice, or the end cut off.
-class Damage {
- public:
-  std::string operator()(std::string bytes) {
-    for (uint64_t n = 1 + next(4); n > 0; --n) {
-      if (bytes.empty()) bytes = "x";
-      size_t at = next(bytes.size());
-      switch (next(5)) {
-        case 0:
-          bytes[at] = char(next(256));
-          break;
-        case 1:
-          bytes[at] = char(bytes[at] ^ (1 << next(8)));
-          break;
-        case 2:
-          bytes.erase(at, 1 + next(8));
-          break;
-        case 3:
-          bytes.insert(at, bytes.substr(next(bytes.size()), next(16)));
-          break;
-        default:
-          if (next(4) == 0) bytes.resize(at);
-      }
-    }
-    return bytes;
-  }
-
- private:
-  uint64_t next(uint64_t below) {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return (state_ >> 33) % below;
-  }
-  uint64_t state_ = 1729;
-};
-
 // How many of the damaged files were refused.
 template <class Read>
 int refused(const std::string& whole, int tries, Read&& read) {
-  Damage damage;
+  test::Damage damage;
   int count = 0;
   for (int i = 0; i < tries; ++i) {
     std::string bad = damage(whole);

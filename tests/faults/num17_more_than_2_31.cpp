@@ -17,7 +17,8 @@ bool memory_available(double gigabytes) {
   std::string key, unit;
   double kilobytes = 0;
   while (info >> key >> kilobytes && std::getline(info, unit))
-    if (key == "MemAvailable:") return kilobytes / 1e6 > gigabytes;
+    if (key == "MemAvailable:" && kilobytes / 1e6 > gigabytes) return true;
+  WARN("not run: it needs " << gigabytes << " GB of free memory");
   return false;
 }
 

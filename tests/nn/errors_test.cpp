@@ -1,10 +1,12 @@
 // What goes wrong inside of a model names the module: a wrong shape in every layer three levels
 // deep (a member, a vector, a Sequential), in forward, in backward and when memory runs out.
+#include "error_text.h"
 #include "nn/reference.h"
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/nn/models/models.h"
 
 using namespace tg;
+using test::error_text;
 using test::pattern;
 
 namespace {
@@ -41,20 +43,11 @@ Deep deep(M layer) {
   return model;
 }
 
-std::string message(const Function<void()>& fn) {
-  try {
-    fn();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
 template <class M>
 void check_path(M layer, const Tensor& input, const std::string& rest) {
   std::string type = layer.type_name();
   Deep model = deep(std::move(layer));
-  std::string text = message([&] { model(input); });
+  std::string text = error_text([&] { model(input); });
   INFO(text);
   CHECK(text.starts_with("body.stages.1.steps.1 (" + type + "): " + rest));
   CHECK(text.find('\n') == text.npos);
@@ -70,7 +63,7 @@ void check_backward(M layer, const Tensor& input) {
   AnomalyGuard anomaly;
   Tensor x = input.is_floating() ? input.clone().requires_grad_() : input;
   Tensor y = model(x);
-  std::string text = message([&] { y.backward(full(y.shape(), INFINITY)); });
+  std::string text = error_text([&] { y.backward(full(y.shape(), INFINITY)); });
   INFO(text);
   CHECK(text.starts_with("body.stages.1.steps.1"));
   CHECK(text.find(" backward: made NaN or Inf") != text.npos);
@@ -83,7 +76,7 @@ void check_memory(M layer, const Tensor& input) {
   INFO(layer.type_name());
   Deep model = deep(std::move(layer));
   set_memory_limit(memory_stats().live + 1000);
-  std::string text = message([&] { model(input); });
+  std::string text = error_text([&] { model(input); });
   set_memory_limit(0);
   INFO(text);
   CHECK(text.starts_with("body.stages.1.steps.1"));
@@ -123,12 +116,12 @@ void check_loss(const Function<L()>& make, const Tensor& x, const Tensor& target
   const std::string path = "court.judges.1.loss (" + make().type_name() + "): ";
   CHECK_THROWS_WITH(model(x, wrong), Catch::StartsWith(path));
   set_memory_limit(memory_stats().live + 1000);
-  std::string text = message([&] { model(x, target); });
+  std::string text = error_text([&] { model(x, target); });
   set_memory_limit(0);
   CHECK_THAT(text, Catch::StartsWith(path) && Catch::Contains("out of memory"));
   AnomalyGuard anomaly;
   Tensor y = model(x.clone().requires_grad_(), target);
-  text = message([&] { y.backward(full(y.shape(), INFINITY)); });
+  text = error_text([&] { y.backward(full(y.shape(), INFINITY)); });
   CHECK_THAT(text, Catch::StartsWith(path) && Catch::Contains(" backward: made NaN or Inf"));
 }
 
@@ -217,7 +210,7 @@ TEST_CASE("a gradient of the wrong shape names the module and the operator", "[n
   Deep model = deep(Crooked());
   AnomalyGuard anomaly;
   Tensor y = model(ones({3}).requires_grad_());
-  std::string text = message([&] { sum(y).backward(); });
+  std::string text = error_text([&] { sum(y).backward(); });
   INFO(text);
   CHECK(text.starts_with("body.stages.1.steps.1 (Crooked): crooked backward: "));
   CHECK(text.find("[5]") != text.npos);
@@ -281,7 +274,7 @@ TEST_CASE("the first NaN of a backward names the module that the operator was in
   Tensor x = ones({3});
   x.requires_grad_();
   Tensor y = sum(model(x));
-  std::string text = message([&] { y.backward(); });
+  std::string text = error_text([&] { y.backward(); });
   INFO(text);
   CHECK(text.find("body.stages.1.steps.1 (BadGradient)") != text.npos);
   CHECK(text.find("sqrt") != text.npos);
@@ -291,7 +284,7 @@ TEST_CASE("running out of memory names the module and the operator that asked", 
   Deep model = deep(nn::Linear(256, 4096));
   Tensor x = zeros({1024, 256});
   set_memory_limit(memory_stats().live + 1'000'000);
-  std::string text = message([&] { model(x); });
+  std::string text = error_text([&] { model(x); });
   set_memory_limit(0);
   INFO(text);
   CHECK(text.find("body.stages.1.steps.1 (Linear): linear") != text.npos);

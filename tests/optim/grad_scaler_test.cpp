@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "catch.h"
+#include "error_text.h"
 #include "tapegrad/autograd/autocast.h"
 #include "tapegrad/autograd/engine.h"
 #include "tapegrad/autograd/ops.h"
@@ -13,6 +14,7 @@
 
 using namespace tg;
 using optim::GradScaler;
+using test::error_text;
 
 namespace {
 
@@ -32,15 +34,6 @@ struct Trained {
   std::vector<double> value() const { return p.to_vector<double>(); }
   std::vector<double> grad() const { return p.grad().to_vector<double>(); }
 };
-
-std::string error_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -70,16 +63,16 @@ TEST_CASE("an overflow of one optimizer is its own, and halves the scale once", 
 TEST_CASE("a scaler refuses to do anything twice", "[OPT-08]") {
   GradScaler scaler;
   Trained a({1}, 0.1);
-  CHECK(error_of([&] { scaler.update(); }).find("no optimizer was stepped") != std::string::npos);
-  CHECK(error_of([&] { scaler.step(a.sgd); }).find("SGD has no gradients") != std::string::npos);
+  CHECK(error_text([&] { scaler.update(); }).find("no optimizer was stepped") != std::string::npos);
+  CHECK(error_text([&] { scaler.step(a.sgd); }).find("SGD has no gradients") != std::string::npos);
   a.set_grad({65536});
   scaler.unscale_(a.sgd);
   CHECK(a.grad()[0] == 1);
-  CHECK(error_of([&] { scaler.unscale_(a.sgd); }).find("unscaled already") != std::string::npos);
+  CHECK(error_text([&] { scaler.unscale_(a.sgd); }).find("unscaled already") != std::string::npos);
   CHECK(scaler.step(a.sgd));
   CHECK(a.value()[0] == Approx(0.9).epsilon(1e-15));  // and not unscaled again
-  CHECK(error_of([&] { scaler.step(a.sgd); }).find("stepped already") != std::string::npos);
-  CHECK(error_of([&] { scaler.unscale_(a.sgd); }).find("before step") != std::string::npos);
+  CHECK(error_text([&] { scaler.step(a.sgd); }).find("stepped already") != std::string::npos);
+  CHECK(error_text([&] { scaler.unscale_(a.sgd); }).find("before step") != std::string::npos);
   scaler.update();
   a.set_grad({65536});
   CHECK(scaler.step(a.sgd));
@@ -102,7 +95,7 @@ TEST_CASE("clipping sees true gradients, or step says that it did not", "[OPT-10
       CHECK(a.value()[1] == Approx(-4 / (5 + 1e-6)).epsilon(1e-14));
     } else {
       optim::clip_grad_norm_({a.p}, 1);
-      CHECK(error_of([&] { scaler.step(a.sgd); }).find("unscale_(optimizer) before clipping") !=
+      CHECK(error_text([&] { scaler.step(a.sgd); }).find("unscale_(optimizer) before clipping") !=
             std::string::npos);
       CHECK(a.value() == std::vector<double>{0, 0});
       // The next iteration starts clean.
@@ -129,11 +122,7 @@ TEST_CASE("a schedule that waits for steps skips what the scaler skips", "[OPT-1
       if (stepped || !gated) schedule.step();
     }
     CHECK(adam.lr(0) == (gated ? 0.25 : 0.125));
-    optim::State state = adam.state_dict();  // steps for the bias correction
-    bool found = false;
-    for (const auto& [name, value] : state.values)
-      if (name.find("step") != std::string::npos) found = value == "2" || found;
-    CHECK(found);
+    CHECK(adam.state_dict().integer("steps.0") == 2);  // those that the bias correction counts
   }
 }
 
@@ -151,12 +140,10 @@ TEST_CASE("gradients that f16 alone would lose arrive through the scaler", "[opt
     }
     REQUIRE(y.dtype() == f16);
     scaler.scale(sum(y.to(f32)) * std::ldexp(1, -20)).backward();
-    double before = layer.weight.item();
     CHECK(scaler.step(sgd));
     if (enabled) scaler.update();
     double g = layer.weight.grad().item();
     CHECK(g == (enabled ? std::ldexp(1, -30) : 0));
-    CHECK(layer.weight.item() == Approx(before).epsilon(1e-6));
   }
 }
 

@@ -199,7 +199,10 @@ TEST_CASE("in a training step the purposes sum to live and little is other", "[o
 }
 
 TEST_CASE("the same on Fashion-MNIST, where it is installed", "[optim][memory]") {
-  if (!std::filesystem::exists(data::kFashionMnistFolder)) return;
+  if (!std::filesystem::exists(data::kFashionMnistFolder)) {
+    WARN("not run: the data set is not installed");
+    return;
+  }
   MemoryStats before = memory_stats();
   train_and_check(data::read_mnist(data::kFashionMnistFolder, true), before, 1);
   CHECK(memory_stats().by_purpose == before.by_purpose);

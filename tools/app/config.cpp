@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -180,15 +177,7 @@ void apply_overrides(TrainConfig& c, const std::vector<std::string>& overrides) 
 
 TrainConfig load_config(const std::string& path, const std::vector<std::string>& overrides) {
   TrainConfig c;
-  if (!path.empty()) {
-    io::check_regular(path);
-    std::ifstream file(path);
-    std::stringstream text;
-    check<FileError>(bool(file), path + ": cannot be opened:", std::strerror(errno));
-    text << file.rdbuf();
-    check<FileError>(!file.bad() && (text || text.str().empty()), path + ": cannot be read");
-    parse_into(c, text.str(), path);
-  }
+  if (!path.empty()) parse_into(c, io::read_file(path), path);
   apply_overrides(c, overrides);
   return c;
 }

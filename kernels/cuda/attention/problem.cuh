@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "tapegrad/kernels/attention.h"
-#include "tapegrad/kernels/cpu/dropout_draw.h"
 #include "tapegrad/kernels/cuda/block_reduce.cuh"
 #include "tapegrad/kernels/cuda/convert.cuh"
 #include "tapegrad/kernels/cuda/start.cuh"
 #include "tapegrad/kernels/dispatch.h"
+#include "tapegrad/kernels/dropout_draw.h"
 
 namespace tg::gpu::attention {
 

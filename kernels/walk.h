@@ -12,8 +12,6 @@
 namespace tg::kernels {
 
 inline constexpr int kMaxOperands = 5;
-// Elements that a thread takes at once, at least: below that, handing work over costs more.
-inline constexpr int64_t kElementGrain = 32768;
 
 struct Layout {
   const Shape* shape;

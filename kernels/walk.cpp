@@ -1,4 +1,4 @@
-#include "tapegrad/kernels/cpu/walk.h"
+#include "tapegrad/kernels/walk.h"
 
 namespace tg::kernels {
 
