@@ -40,18 +40,16 @@ class DataLoader {
 
    private:
     friend class DataLoader;
-    explicit iterator(LoaderCore* core) : core_(core) { advance(); }
+    explicit iterator(LoaderCore::Loop loop) : loop_(std::move(loop)) { advance(); }
     void advance();
-    LoaderCore* core_;
+    LoaderCore::Loop loop_;
     std::optional<Sample> batch_;
   };
 
   // Starts the epoch, or goes on where a loaded state says. Leaving the loop early is fine; the
-  // next begin() then starts the following epoch.
-  iterator begin() {
-    core_.start_epoch();
-    return iterator(&core_);
-  }
+  // next begin() then starts the following epoch. One loop at a time: going on with an older one
+  // is a ValueError.
+  iterator begin() { return iterator(core_.start_epoch()); }
   std::default_sentinel_t end() const { return {}; }
 
   int64_t size() const { return core_.batches(); }  // batches per epoch
@@ -80,7 +78,7 @@ template <class Sample>
 void DataLoader<Sample>::iterator::advance() {
   batch_.reset();  // the old batch's memory goes back before the next is taken
   std::vector<Tensor> tensors;
-  if (core_->next(tensors)) batch_ = from_list<Sample>(tensors);
+  if (loop_.next(tensors)) batch_ = from_list<Sample>(tensors);
 }
 
 template <class Sample>

@@ -203,7 +203,7 @@ std::vector<Tensor> LoaderCore::make_batch(const std::vector<int64_t>& order, in
   return writer.finish();
 }
 
-void LoaderCore::start_epoch() {
+LoaderCore::Loop LoaderCore::start_epoch() {
   if (running_) {  // the last loop was left early: its epoch is over
     stop_epoch();
     ++epoch_;
@@ -216,11 +216,25 @@ void LoaderCore::start_epoch() {
   order_ = order(epoch_);
   waited_ = 0;
   running_ = true;
-  if (options_.workers == 0) return;
+  Loop loop(this, ++loops_);
+  if (options_.workers == 0) return loop;
   if (!workers_)
     workers_ =
         std::make_unique<Workers>(*this, options_.workers, options_.workers * options_.prefetch);
   workers_->start(order_, epoch_, batches(), next_);
+  return loop;
+}
+
+LoaderCore::Loop::~Loop() {
+  // Its epoch is over only when the next one begins: until then state() tells where it was left.
+  if (core_ && core_->loops_ == number_ && core_->workers_) core_->workers_->stop();
+}
+
+bool LoaderCore::Loop::next(std::vector<Tensor>& batch) {
+  check<ValueError>(core_->running_ && core_->loops_ == number_,
+                    "DataLoader: this loop is over: it came to its end, another one began over the "
+                    "same loader, or the loader was moved by load_state or set_epoch");
+  return core_->next(batch);
 }
 
 void LoaderCore::stop_epoch() {
@@ -229,7 +243,6 @@ void LoaderCore::stop_epoch() {
 }
 
 bool LoaderCore::next(std::vector<Tensor>& batch) {
-  check<InternalError>(running_, "DataLoader: next() without an epoch");
   if (next_ >= batches()) {
     stop_epoch();
     ++epoch_;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tapegrad/core/function.h"
@@ -48,10 +49,32 @@ class LoaderCore {
   LoaderCore(const LoaderCore&) = delete;
   LoaderCore& operator=(const LoaderCore&) = delete;
 
+  // One loop over an epoch, or over what is left of it. Workers make batches ahead as long as it
+  // lives; when it is gone, by a break or an exception too, nobody reads the data set any more.
+  class Loop {
+   public:
+    Loop(Loop&& other) noexcept
+        : core_(std::exchange(other.core_, nullptr)), number_(other.number_) {}
+    Loop& operator=(Loop&& other) noexcept {
+      std::swap(core_, other.core_);
+      std::swap(number_, other.number_);
+      return *this;
+    }
+    ~Loop();
+    // The next batch; false at the end of the epoch. Rethrows what went wrong while it was made.
+    // ValueError if this loop is over: it came to its end, another one began over the same loader,
+    // or load_state moved it.
+    bool next(std::vector<Tensor>& batch);
+
+   private:
+    friend class LoaderCore;
+    Loop(LoaderCore* core, int64_t number) : core_(core), number_(number) {}
+    LoaderCore* core_;
+    int64_t number_;
+  };
+
   int64_t batches() const;
-  void start_epoch();
-  // The next batch; false at the end of the epoch. Rethrows what went wrong while it was made.
-  bool next(std::vector<Tensor>& batch);
+  Loop start_epoch();
   LoaderState state() const;
   void load_state(LoaderState state);
   double waited() const;
@@ -63,6 +86,7 @@ class LoaderCore {
   std::vector<Tensor> make_batch(const std::vector<int64_t>& order, int64_t epoch,
                                  int64_t batch) const;
   std::vector<Tensor> make_sample(int64_t index, int64_t epoch) const;
+  bool next(std::vector<Tensor>& batch);
   void stop_epoch();
 
   Source source_;
@@ -70,6 +94,7 @@ class LoaderCore {
   std::unique_ptr<Workers> workers_;
   std::vector<int64_t> order_;
   int64_t epoch_ = 0, next_ = 0;
+  int64_t loops_ = 0;  // begun so far; the last one is the one that may run
   bool running_ = false;
   double waited_ = 0;
 };

@@ -1,7 +1,9 @@
 // The loader: the same batches for any number of workers, errors that name the sample, clean ends.
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <set>
+#include <thread>
 
 #include "catch.h"
 #include "tapegrad/autograd/ops.h"
@@ -206,6 +208,56 @@ TEST_CASE("leaving an epoch early joins cleanly and the next one is whole", "[da
     for (auto [number, draw, image] : loader) seen += number.size(0);
     CHECK(seen == 40);
     CHECK(loader.epoch() == 2);
+  }
+}
+
+TEST_CASE("once a loop is left nobody reads the data set", "[data][loader]") {
+  class Counting : public Dataset<ImageAndLabel> {
+   public:
+    mutable std::atomic<int> reading = 0, reads = 0;
+    int64_t size() const override { return 400; }
+    ImageAndLabel get(int64_t i, Generator&) const override {
+      ++reading;
+      ++reads;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      --reading;
+      return {scalar_tensor(0), scalar_tensor(i, i64)};
+    }
+  };
+  auto counting = std::make_shared<Counting>();
+  DataLoader loader(counting, options(2, 4));
+  auto none_follow = [&] {
+    CHECK(counting->reading == 0);
+    int before = counting->reads;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK(counting->reads == before);
+  };
+  for (auto [x, y] : loader) break;
+  none_follow();
+  CHECK(loader.state().batch == 1);  // where it was left
+  CHECK_THROWS_AS(
+      [&] {
+        for (auto [x, y] : loader) throw std::runtime_error("a step failed");
+      }(),
+      std::runtime_error);
+  none_follow();
+  CHECK(loader.state().epoch == 1);
+}
+
+TEST_CASE("of two loops over one loader the older one is over", "[data][loader]") {
+  for (int workers : {0, 2}) {
+    DataLoader loader(std::make_shared<Numbers>(12), options(4, workers, false));
+    auto older = loader.begin();
+    auto newer = loader.begin();
+    CHECK_THROWS_WITH(++older, Catch::Contains("this loop is over"));
+    ++newer;
+    CHECK(indices((*newer).number)[0] == 4);
+    loader.set_epoch(5);
+    CHECK_THROWS_WITH(++newer, Catch::Contains("set_epoch"));
+    int64_t seen = 0;
+    for (auto [number, draw, image] : loader) seen += number.size(0);
+    CHECK(seen == 12);
+    CHECK(loader.epoch() == 6);
   }
 }
 
