@@ -1,11 +1,11 @@
-// Optimizers are bound by memory: each element is read and written once. Loops run over blocks of
-// kBlock values in local arrays, whose fixed length lets the compiler use whole registers; the
-// last block of a chunk is filled up with zeros and runs the same code.
+// Optimizers are bound by memory: each element is read and written once. Rules are written for
+// blocks of kBlock values, whose fixed length lets the compiler use whole registers.
 #include "tapegrad/kernels/optim.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "tapegrad/core/parallel.h"
@@ -27,23 +27,42 @@ void visit_parameter(DType t, F&& fn) {
   visit_float(t, fn);
 }
 
-// Values of one tensor for one block.
+// Up to kBlock values of one tensor in the type they are computed in, filled up with zeros.
 template <class T>
-struct Block {
-  Compute<T> v[kBlock];
-  void load(const T* from, int64_t n) {
-    if (n == kBlock)
-      for (int i = 0; i < kBlock; ++i) v[i] = Compute<T>(from[i]);
-    else
-      for (int i = 0; i < kBlock; ++i) v[i] = i < n ? Compute<T>(from[i]) : Compute<T>(0);
+struct Copy {
+  Compute<std::remove_const_t<T>> values[kBlock] = {};
+  T* memory;
+  int64_t n;
+  Copy(T* at, int64_t count) : memory(at), n(count) {
+    for (int64_t i = 0; i < n; ++i) values[i] = Compute<std::remove_const_t<T>>(memory[i]);
   }
-  void store(T* to, int64_t n) const {
-    if (n == kBlock)
-      for (int i = 0; i < kBlock; ++i) to[i] = T(v[i]);
-    else
-      for (int i = 0; i < n; ++i) to[i] = T(v[i]);
+  void write_back() const {
+    if constexpr (!std::is_const_v<T>)
+      for (int64_t i = 0; i < n; ++i) memory[i] = T(values[i]);
   }
 };
+
+// rule(pointers to kBlock values of each tensor), over elements [begin, end). The pointers lead
+// into the tensors themselves; f16, bf16 and the last elements, fewer than kBlock, pass through
+// copies.
+template <class T, class Rule, class... Tensors>
+void for_blocks(int64_t begin, int64_t end, Rule&& rule, Tensors*... tensors) {
+  for (int64_t at = begin; at < end; at += kBlock) {
+    const int64_t n = std::min<int64_t>(kBlock, end - at);
+    if constexpr (std::is_same_v<T, Compute<T>>)
+      if (n == kBlock) {
+        rule((tensors + at)...);
+        continue;
+      }
+    std::tuple<Copy<Tensors>...> copies(Copy<Tensors>(tensors + at, n)...);
+    std::apply(
+        [&](auto&... copy) {
+          rule(copy.values...);
+          (copy.write_back(), ...);
+        },
+        copies);
+  }
+}
 
 // Elements [begin, end) of entry number `entry`.
 struct Chunk {
@@ -75,37 +94,33 @@ void sgd_chunk(const SgdEntry& e, const SgdRule& rule, int64_t begin, int64_t en
   using C = Compute<T>;
   T* parameter = e.parameter.as<T>();
   const T* gradient = e.gradient.as<T>();
-  T* buffer = e.buffer.as<T>();
   const C lr = C(rule.lr), decay = C(rule.weight_decay), sign = rule.maximize ? C(-1) : C(1);
-  // The first step takes the gradient as it is: nothing of a buffer that holds nothing.
-  const C keep = e.first ? C(0) : C(rule.momentum), take = e.first ? C(1) : C(1 - rule.dampening);
-  const C momentum = C(rule.momentum);
-  for (int64_t at = begin; at < end; at += kBlock) {
-    int64_t n = std::min<int64_t>(kBlock, end - at);
-    Block<T> p, g, b;
-    p.load(parameter + at, n);
-    g.load(gradient + at, n);
-    for (int i = 0; i < kBlock; ++i) g.v[i] = sign * g.v[i] + decay * p.v[i];
-    if (buffer) {
-      b.load(buffer + at, e.first ? 0 : n);
-      for (int i = 0; i < kBlock; ++i) b.v[i] = keep * b.v[i] + take * g.v[i];
-      b.store(buffer + at, n);
-      if (rule.nesterov)
-        for (int i = 0; i < kBlock; ++i) g.v[i] += momentum * b.v[i];
-      else
-        g = b;
-    }
-    for (int i = 0; i < kBlock; ++i) p.v[i] -= lr * g.v[i];
-    p.store(parameter + at, n);
-  }
+  if (!e.buffer.as<T>())
+    return for_blocks<T>(
+        begin, end,
+        [=](C* __restrict p, const C* __restrict g) {
+          for (int i = 0; i < kBlock; ++i) p[i] -= lr * (sign * g[i] + decay * p[i]);
+        },
+        parameter, gradient);
+  // The first step takes the gradient as it is, and nothing of a buffer that holds nothing.
+  const bool first = e.first, nesterov = rule.nesterov;
+  const C momentum = C(rule.momentum), take = first ? C(1) : C(1 - rule.dampening);
+  for_blocks<T>(
+      begin, end,
+      [=](C* __restrict p, const C* __restrict g, C* __restrict b) {
+        for (int i = 0; i < kBlock; ++i) {
+          const C grad = sign * g[i] + decay * p[i];
+          const C mean = momentum * (first ? C(0) : b[i]) + take * grad;
+          b[i] = mean;
+          p[i] -= lr * (nesterov ? grad + momentum * mean : mean);
+        }
+      },
+      parameter, gradient, e.buffer.as<T>());
 }
 
 template <class T>
 void adam_chunk(const AdamEntry& e, const AdamRule& rule, int64_t begin, int64_t end) {
   using C = Compute<T>;
-  T* parameter = e.parameter.as<T>();
-  const T* gradient = e.gradient.as<T>();
-  T *first = e.exp_avg.as<T>(), *second = e.exp_avg_sq.as<T>();
   const double correction1 = 1 - std::pow(rule.beta1, double(e.step));
   const double correction2 = 1 - std::pow(rule.beta2, double(e.step));
   const C take1 = C(1 - rule.beta1), keep2 = C(rule.beta2), take2 = C(1 - rule.beta2);
@@ -113,34 +128,30 @@ void adam_chunk(const AdamEntry& e, const AdamRule& rule, int64_t begin, int64_t
   const C sign = rule.maximize ? C(-1) : C(1);
   const C decay = rule.decoupled ? C(0) : C(rule.weight_decay);
   const C shrink = rule.decoupled ? C(1 - rule.lr * rule.weight_decay) : C(1);
-  for (int64_t at = begin; at < end; at += kBlock) {
-    int64_t n = std::min<int64_t>(kBlock, end - at);
-    Block<T> p, g, m, v;
-    p.load(parameter + at, n);
-    g.load(gradient + at, n);
-    m.load(first + at, n);
-    v.load(second + at, n);
-    for (int i = 0; i < kBlock; ++i) {
-      C grad = sign * g.v[i] + decay * p.v[i];
-      m.v[i] += take1 * (grad - m.v[i]);
-      v.v[i] = keep2 * v.v[i] + take2 * grad * grad;
-      p.v[i] = shrink * p.v[i] - size * (m.v[i] / (std::sqrt(v.v[i]) / root2 + eps));
-    }
-    p.store(parameter + at, n);
-    m.store(first + at, n);
-    v.store(second + at, n);
-  }
+  const T* gradient = e.gradient.as<T>();
+  for_blocks<T>(
+      begin, end,
+      [=](C* __restrict p, const C* __restrict g, C* __restrict m, C* __restrict v) {
+        for (int i = 0; i < kBlock; ++i) {
+          const C grad = sign * g[i] + decay * p[i];
+          m[i] += take1 * (grad - m[i]);
+          v[i] = keep2 * v[i] + take2 * grad * grad;
+          p[i] = shrink * p[i] - size * (m[i] / (std::sqrt(v[i]) / root2 + eps));
+        }
+      },
+      e.parameter.as<T>(), gradient, e.exp_avg.as<T>(), e.exp_avg_sq.as<T>());
 }
 
 // The partial sums of one chunk, one per place in the block, so that many add up at once.
 template <class T, class Term>
 double sum_chunk(const T* x, int64_t begin, int64_t end, Term&& term) {
   double sums[kBlock] = {};
-  for (int64_t at = begin; at < end; at += kBlock) {
-    Block<T> b;
-    b.load(x + at, std::min<int64_t>(kBlock, end - at));
-    for (int i = 0; i < kBlock; ++i) sums[i] += term(double(b.v[i]));
-  }
+  for_blocks<T>(
+      begin, end,
+      [&](const Compute<T>* v) {
+        for (int i = 0; i < kBlock; ++i) sums[i] += term(double(v[i]));
+      },
+      x);
   for (int half = kBlock / 2; half > 0; half /= 2)
     for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
   return sums[0];
@@ -184,14 +195,12 @@ void change_all(std::span<const MutView> tensors, Change&& change) {
       tensors, [](const MutView& x) { return x.numel; },
       [&](const MutView& x, int64_t begin, int64_t end) {
         visit_parameter(x.dtype, [&]<class T>() {
-          T* data = x.as<T>();
-          for (int64_t at = begin; at < end; at += kBlock) {
-            int64_t n = std::min<int64_t>(kBlock, end - at);
-            Block<T> b;
-            b.load(data + at, n);
-            for (int i = 0; i < kBlock; ++i) b.v[i] = Compute<T>(change(double(b.v[i])));
-            b.store(data + at, n);
-          }
+          for_blocks<T>(
+              begin, end,
+              [&](Compute<T>* v) {
+                for (int i = 0; i < kBlock; ++i) v[i] = Compute<T>(change(double(v[i])));
+              },
+              x.as<T>());
         });
       });
 }
