@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "tapegrad/core/parallel.h"
+#include "tapegrad/kernels/copy.h"
 #include "tapegrad/kernels/cpu/scratch.h"
 
 namespace tg::kernels {
@@ -149,10 +150,15 @@ void max_forward(View x_view, MutView y_view, MutView position_view, const PoolA
 
 // ---- accumulating gradients ----
 
-// The gradient of some channels of one image: set to zero, added to by `add`, in f32 for the 16-bit
-// types. add(target): an image whose channel 0 is `first`.
+// True if every input lies in exactly one window.
+bool is_tiling(const PoolAxis& a) {
+  return !a.adaptive && a.padding == 0 && a.kernel == a.stride && a.results * a.stride == a.inputs;
+}
+
+// The gradient of some channels of one image: set to zero if `clear`, added to by `add`, in f32 for
+// the 16-bit types. add(target): an image whose channel 0 is `first`.
 template <class T, class F>
-void accumulate(const Image<T>& dx, int64_t n, int64_t first, int64_t end, F&& add) {
+void accumulate(const Image<T>& dx, int64_t n, int64_t first, int64_t end, bool clear, F&& add) {
   using S = Sum<T>;
   constexpr bool kDirect = std::is_same_v<T, S>;
   const int64_t width = end - first;
@@ -167,7 +173,7 @@ void accumulate(const Image<T>& dx, int64_t n, int64_t first, int64_t end, F&& a
     sums.emplace(dx.rows * row);
     base = sums->data();
   }
-  for (int64_t y = 0; y < dx.rows; ++y) {
+  for (int64_t y = 0; clear && y < dx.rows; ++y) {
     for (int64_t x = 0; x < dx.columns; ++x) {
       S* at = base + y * row + x * column;
       if (channel == 1) {
@@ -192,12 +198,14 @@ void accumulate(const Image<T>& dx, int64_t n, int64_t first, int64_t end, F&& a
 }
 
 // Few positions: each is compared with all of the window, whole registers at a time. Many: the one
-// that was taken is looked up.
+// that was taken is looked up. In a tiling each position is compared, and nothing needs to be there
+// before.
 template <class T, class P, int lanes, class At>
 void scatter_window(const T* dy, const P* position, const Box& box, int kernel_w, int64_t c,
-                    At&& at) {
+                    bool tiling, At&& at) {
   constexpr int64_t kFew = 16;
-  if (lanes == 1 || (box.bottom - box.top) * (box.right - box.left) > kFew) {
+  const bool many = lanes == 1 || (box.bottom - box.top) * (box.right - box.left) > kFew;
+  if (many && !tiling) {
     for (int i = 0; i < lanes; ++i) {
       const int64_t row = position[i] / kernel_w, column = position[i] % kernel_w;
       *at(c + i, box.top + row, box.left + column) += static_cast<Sum<T>>(dy[i]);
@@ -213,25 +221,53 @@ void scatter_window(const T* dy, const P* position, const Box& box, int kernel_w
       const int32_t here =
           static_cast<int32_t>(row - box.top) * kernel_w + static_cast<int32_t>(column - box.left);
       Sum<T>* to = at(c, row, column);
-      for (int i = 0; i < lanes; ++i) to[i] += taken[i] == here ? gradient[i] : Sum<T>(0);
+      if (tiling)
+        for (int i = 0; i < lanes; ++i) to[i] = taken[i] == here ? gradient[i] : Sum<T>(0);
+      else
+        for (int i = 0; i < lanes; ++i) to[i] += taken[i] == here ? gradient[i] : Sum<T>(0);
     }
   }
 }
 
+// dy, or a copy whose channels are neighbours where only dy's are not: the gradient of an image
+// that was flattened.
+class NeighbourChannels {
+ public:
+  NeighbourChannels(const View& dy, bool wanted) : view_(dy) {
+    if (!wanted || dy.stride(1) == 1) return;
+    strides_ = {dy.size(1) * dy.size(2) * dy.size(3), 1, dy.size(1) * dy.size(3), dy.size(1)};
+    memory_.emplace(dy.numel * int64_t(size_of(dy.dtype)));
+    const MutView copied{{memory_->data(), dy.dtype, dy.shape_ptr, &strides_, dy.numel}};
+    copy(Cpu{}, dy, copied);
+    view_ = copied;
+  }
+  NeighbourChannels(const NeighbourChannels&) = delete;
+  const View& view() const { return view_; }
+
+ private:
+  View view_;
+  Shape strides_;
+  std::optional<Scratch<char>> memory_;
+};
+
 template <class T, class P>
-void scatter(View dy_view, View position_view, MutView dx_view, const PoolAxis& h,
+void scatter(View any_dy, View position_view, MutView dx_view, const PoolAxis& h,
              const PoolAxis& w) {
+  const NeighbourChannels neighbours(any_dy, have_channel_rows(position_view, dx_view));
+  const View dy_view = neighbours.view();
+  const bool tiling = is_tiling(h) && is_tiling(w);
   const Image<const T> dy(dy_view);
   const Image<const P> position(position_view);
   const Image<T> dx(dx_view);
   const bool channel_rows = have_channel_rows(dy_view, position_view, dx_view);
   for_each_plane(dx_view, channel_rows, [&](int64_t n, int64_t first, int64_t end) {
-    accumulate(dx, n, first, end, [&](auto&& at) {
-      for_each_result(
-          h, w, first, end, channel_rows, [&]<int lanes>(int64_t oy, int64_t ox, int64_t c) {
-            scatter_window<T, P, lanes>(dy.at(n, c, oy, ox), position.at(n, c, oy, ox),
-                                        Box(h, w, oy, ox), static_cast<int>(w.kernel), c, at);
-          });
+    accumulate(dx, n, first, end, !tiling, [&](auto&& at) {
+      for_each_result(h, w, first, end, channel_rows,
+                      [&]<int lanes>(int64_t oy, int64_t ox, int64_t c) {
+                        scatter_window<T, P, lanes>(dy.at(n, c, oy, ox), position.at(n, c, oy, ox),
+                                                    Box(h, w, oy, ox), static_cast<int>(w.kernel),
+                                                    c, tiling, at);
+                      });
     });
   });
 }
@@ -297,7 +333,7 @@ void spread(View dy_view, MutView dx_view, const PoolAxis& h, const PoolAxis& w,
   const Image<T> dx(dx_view);
   const bool channel_rows = have_channel_rows(dy_view, dx_view);
   for_each_plane(dx_view, channel_rows, [&](int64_t n, int64_t first, int64_t end) {
-    accumulate(dx, n, first, end, [&](auto&& at) {
+    accumulate(dx, n, first, end, true, [&](auto&& at) {
       for_each_result(h, w, first, end, channel_rows,
                       [&]<int lanes>(int64_t oy, int64_t ox, int64_t c) {
                         const Box box(h, w, oy, ox);
