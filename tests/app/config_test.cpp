@@ -96,13 +96,61 @@ TEST_CASE("a value of the wrong type is named with its line", "[config]") {
   CHECK(refusal("data: {augment: maybe}") ==
         "c.yaml: line 1: data.augment must be true or false, not 'maybe'");
   CHECK(refusal("epochs: [1, 2]\n") == "c.yaml: line 1: 'epochs' must be one value, not a list");
-  CHECK(refusal("epochs: 1\nepochs: 2\n") == "c.yaml: line 2: 'epochs' stands twice");
   CHECK_THAT(refusal("? [a, b]\n: 1\n"), Catch::Contains("a key must be a word"));
   CHECK_THAT(refusal("- a\n- b\n"), Catch::Contains("c.yaml: expected 'key: value' lines"));
   CHECK_THAT(refusal("just words\n"), Catch::Contains("c.yaml: expected 'key: value' lines"));
   CHECK(refused_words({"epochs=x"}) == "command line: epochs must be a whole number, not 'x'");
   CHECK(refused_words({"epochs"}) == "expected key=value, got 'epochs'");
   CHECK(refused_words({"=3"}) == "expected key=value, got '=3'");
+}
+
+TEST_CASE("a key that stands twice is refused, however it is written", "[config]") {
+  CHECK(refusal("epochs: 1\nepochs: 2\n") ==
+        "c.yaml: line 2: 'epochs' stands twice, first in line 1");
+  CHECK(refusal("optimizer.lr: 0.1\noptimizer:\n  lr: 0.2\n") ==
+        "c.yaml: line 3: 'optimizer.lr' stands twice, first in line 1");
+  CHECK(refusal("optimizer: {lr: 0.1}\nrun: a\noptimizer.lr: 0.1\n") ==
+        "c.yaml: line 3: 'optimizer.lr' stands twice, first in line 1");
+  CHECK(refusal("data: {workers: 1, workers: 2}\n") ==
+        "c.yaml: line 1: 'data.workers' stands twice, first in line 1");
+  CHECK(refusal("data: {workers: 1}\ndata: {augment: yes}\n") ==
+        "c.yaml: line 2: 'data' stands twice, first in line 1");
+  TrainConfig c = parse_config("optimizer.lr: 0.5\noptimizer: {name: sgd}\n", "c.yaml");
+  CHECK(c.optimizer.lr == 0.5);
+  CHECK(c.optimizer.name == "sgd");
+}
+
+TEST_CASE("groups in groups, and groups that hold themselves", "[config]") {
+  CHECK(refusal("data: &a {name: *a}\n") ==
+        "c.yaml: line 1: 'data.name' must be one value, not a group of keys");
+  CHECK(refusal("data: {data: {data: {name: x}}}\n") ==
+        "c.yaml: line 1: 'data.data' must be one value, not a group of keys");
+  CHECK(refusal("epochs: {}\n") ==
+        "c.yaml: line 1: 'epochs' must be one value, not a group of keys");
+  CHECK(refusal("&a epochs: {*a : 1}\n").starts_with("c.yaml: line 1: unknown key 'epochs."));
+}
+
+TEST_CASE("texts that no checkpoint can hold are refused", "[config]") {
+  for (const char* key : {"run", "outputs", "data.folder"}) {
+    CHECK(refused_words({key + "=caf\xe9"s}) ==
+          key + ": 'caf\xe9' is not UTF-8; a symbolic link can give it another name"s);
+    CHECK(refused_words({key + "=caf\xc3\xa9"s}) == "accepted");
+  }
+  CHECK(refusal("run: \"a\\0b\"\n") == "run: 'a...' has a zero byte in it");
+}
+
+TEST_CASE("two configs tell in which keys they differ", "[config]") {
+  TrainConfig a, b;
+  CHECK(differences(a, b, {}).empty());
+  b.epochs = 5;
+  b.optimizer.lr = 0.5;
+  b.data.folder = "/b c";
+  b.data.augment = true;
+  CHECK(differences(a, b, {}) ==
+        "epochs is 1, not 5, data.folder is \"\", not \"/b c\", data.augment is false, not true, "
+        "optimizer.lr is 0.001, not 0.5");
+  CHECK(differences(b, a, {"epochs", "data.folder", "data.augment"}) ==
+        "optimizer.lr is 0.5, not 0.001");
 }
 
 TEST_CASE("a text that is no YAML is refused at its line", "[config]") {

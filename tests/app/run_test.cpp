@@ -303,6 +303,58 @@ TEST_CASE("program: a run that is not there cannot be resumed", "[program]") {
   CHECK(weights(at + "/last.safetensors") == right);
 }
 
+TEST_CASE("program: a resumed run says which changes of its config.yaml do not count",
+          "[program]") {
+  TemporaryFolder folder;
+  write_idx(folder);
+  REQUIRE(run(short_run(folder)).status == 0);
+  std::string at = folder / "outputs/run", path = at + "/config.yaml";
+  auto says = [&](const Words& words, const std::string& part) {
+    Finished f = run(with({"train", "--resume", at}, words));
+    CHECK(f.status == 0);
+    CHECK(f.err.empty());
+    CHECK_THAT(f.out, Catch::StartsWith(path + ": " + part));
+  };
+  std::string text = TemporaryFolder::read(path);
+  CHECK(run({"train", "--resume", at}).out.find("config.yaml") == std::string::npos);
+  std::string edited = text;
+  edited.replace(edited.find("lr: 0.001"), 9, "lr: 0.1");
+  edited.replace(edited.find("epochs: 1"), 9, "epochs: 4");
+  folder.write("outputs/run/config.yaml", edited);
+  says({},
+       "was changed, but the checkpoint's settings count: epochs is 1, not 4, "
+       "optimizer.lr is 0.001, not 0.1\n");
+  folder.write("outputs/run/config.yaml", "epochs: [\n");
+  says({}, "line ");
+  folder.write("outputs/run/config.yaml", "epoch: 3\n");
+  says({},
+       "line 1: unknown key 'epoch'; did you mean 'epochs'?; it does not count here, the "
+       "checkpoint's settings do\n");
+  // What the command line changes is no surprise; a folder that was moved is none either.
+  folder.write("outputs/run/config.yaml", text);
+  fs::rename(at, folder / "moved");
+  Finished moved = run({"train", "--resume", folder / "moved", "data.workers=2"});
+  CHECK(moved.status == 0);
+  CHECK(moved.out.find("config.yaml") == std::string::npos);
+  fs::remove(folder / "moved/config.yaml");
+  CHECK(run({"train", "--resume", folder / "moved"}).status == 0);
+}
+
+TEST_CASE("program: a warmup that is longer than the run is no secret", "[program]") {
+  TemporaryFolder folder;
+  write_idx(folder);
+  const std::string said = "schedule.warmup: the run has 5 steps in all, so the warmup takes 4 of ";
+  Finished f = run(with(short_run(folder), {"schedule.warmup=70"}));
+  CHECK(f.status == 0);
+  CHECK_THAT(f.out, Catch::Contains(said + "them, not 70\n"));
+  f = run(with(short_run(folder), {"schedule.warmup=5"}));
+  CHECK_THAT(f.out, Catch::Contains(said + "them, not 5\n"));
+  for (const char* word : {"schedule.warmup=4", "schedule.name=constant"}) {
+    f = run(with(short_run(folder), {word}));
+    CHECK(f.out.find("schedule.warmup") == std::string::npos);
+  }
+}
+
 TEST_CASE("program: a name used twice overwrites nothing", "[program]") {
   TemporaryFolder folder;
   write_idx(folder);

@@ -48,6 +48,26 @@ TrainConfig with_overrides(const TrainConfig& config, const std::vector<std::str
   return changed;
 }
 
+// A run goes on as its checkpoint says. Who has changed the config.yaml that lies beside it learns
+// that, in one line; what the command line sets is no surprise.
+void compare_with_file(const TrainConfig& counts, const fs::path& folder,
+                       const std::vector<std::string>& overrides) {
+  std::string path = (folder / "config.yaml").string();
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return;
+  std::vector<std::string> except = {"run", "outputs"};  // the folder may have been moved
+  for (const std::string& word : overrides) except.push_back(word.substr(0, word.find('=')));
+  std::string differing;
+  try {
+    differing = differences(counts, load_config(path, {}), except);
+  } catch (const Error& e) {
+    fmt::print("{}; it does not count here, the checkpoint's settings do\n", e.what());
+    return;
+  }
+  if (!differing.empty())
+    fmt::print("{}: was changed, but the checkpoint's settings count: {}\n", path, differing);
+}
+
 // The model of a checkpoint, with its weights.
 Model load_model(const std::string& checkpoint, const Trained& trained) {
   if (trained.config.threads > 0) set_num_threads(int(trained.config.threads));
@@ -95,10 +115,14 @@ int train_command(const TrainArguments& arguments) {
     fs::path folder = fs::path(arguments.resume).lexically_normal();
     if (folder.filename().empty()) folder = folder.parent_path();
     std::string last = (folder / "last.safetensors").string();
-    check<FileError>(fs::exists(last), last, ": no such checkpoint to resume from");
+    std::error_code error;
+    bool there = fs::exists(last, error);
+    check<FileError>(there || error, last, ": no such checkpoint to resume from");
     config = with_overrides(read_trained(last).config, arguments.overrides, last);
     config.run = folder.filename().string();
     config.outputs = folder.parent_path().string();
+    validate(config);
+    compare_with_file(config, folder, arguments.overrides);
   } else {
     check<ValueError>(!arguments.config.empty(),
                       "give a config file, or --resume with the folder of a run");
@@ -135,6 +159,7 @@ int eval_command(const std::string& checkpoint, const std::vector<std::string>& 
 
 int predict_command(const std::string& checkpoint, const std::vector<std::string>& files,
                     int samples) {
+  check<ValueError>(samples >= 0, "--samples must be at least 0, not", samples);
   check<ValueError>(!files.empty() || samples > 0,
                     "give picture files, or --samples N for test images");
   NoGradGuard no_grad;

@@ -6,10 +6,9 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
-#include <set>
-#include <sstream>
 
 #include "tapegrad/core/error.h"
 #include "tapegrad/core/io/file_reader.h"
@@ -85,17 +84,25 @@ void set_key(TrainConfig& c, const std::string& key, const std::string& text,
                    (hint.empty() ? "" : "; did you mean '" + hint + "'?"));
 }
 
+// Sets the keys of a map, of a group if there is a prefix. `lines` tells where each key stood: one
+// that is written both as `optimizer.lr:` and inside of `optimizer:` stands twice all the same.
 void set_tree(TrainConfig& c, const YAML::Node& node, const std::string& prefix,
-              const std::string& source) {
-  std::set<std::string> seen;
+              const std::string& source, std::map<std::string, int>& lines) {
   for (const auto& item : node) {
-    std::string where = source + ": line " + std::to_string(item.first.Mark().line + 1);
+    int line = item.first.Mark().line + 1;
+    std::string where = source + ": line " + std::to_string(line);
     check<ValueError>(item.first.IsScalar(), where + ": a key must be a word");
     std::string key = prefix + item.first.Scalar();
-    check<ValueError>(seen.insert(key).second, where + ": '" + key + "' stands twice");
     const YAML::Node& value = item.second;
-    if (value.IsMap())
-      set_tree(c, value, key + ".", source);
+    // A group may be given in several pieces, but not under the same name.
+    auto [earlier, first] = lines.emplace(key, line);
+    check<ValueError>(first, where + ": '" + key + "' stands twice, first in line " +
+                                 std::to_string(earlier->second));
+    bool may_be_group = prefix.empty() && (value.size() > 0 || !keys_below(key).empty());
+    if (value.IsMap() && may_be_group)
+      set_tree(c, value, key + ".", source, lines);
+    else if (value.IsMap())  // groups hold no groups; an alias could even lead back here for ever
+      fail<ValueError>(where + ": '" + key + "' must be one value, not a group of keys");
     else if (value.IsScalar())
       set_key(c, key, value.Scalar(), where);
     else if (!value.IsNull())
@@ -115,7 +122,8 @@ void parse_into(TrainConfig& c, const std::string& yaml, const std::string& sour
   check<ValueError>(documents.size() <= 1, source, ": holds more than one document");
   if (documents.empty() || documents[0].IsNull()) return;
   check<ValueError>(documents[0].IsMap(), source, ": expected 'key: value' lines");
-  set_tree(c, documents[0], "", source);
+  std::map<std::string, int> lines;
+  set_tree(c, documents[0], "", source, lines);
 }
 
 std::string quoted_if_needed(const std::string& s) {
@@ -137,12 +145,31 @@ std::string quoted_if_needed(const std::string& s) {
   }
   return text + "\"";
 }
+
+// Texts of a config go into checkpoints and run.json, which hold UTF-8 only. Better refused here
+// than at the first save.
+void check_text(const std::string& key, const std::string& text) {
+  check<ValueError>(text.find('\0') == std::string::npos, key + ": '" + text.c_str() + "...'",
+                    "has a zero byte in it");
+  check<ValueError>(is_utf8(text), key + ": '" + text +
+                                       "' is not UTF-8; a symbolic link can give it another name");
+}
+
 std::string text_of(const std::string& s) { return quoted_if_needed(s); }
 std::string text_of(bool b) { return b ? "true" : "false"; }
 std::string text_of(int64_t v) { return std::to_string(v); }
 std::string text_of(double v) { return to_text(v); }
 
 }  // namespace
+
+bool is_utf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
+  return true;
+}
 
 std::string nearest(const std::string& word, const std::vector<std::string>& known) {
   std::string best;
@@ -175,9 +202,13 @@ void apply_overrides(TrainConfig& c, const std::vector<std::string>& overrides) 
   validate(c);
 }
 
+namespace {
+constexpr int64_t kMostBytes = 1 << 20;  // of a config file, which somebody has to write
+}
+
 TrainConfig load_config(const std::string& path, const std::vector<std::string>& overrides) {
   TrainConfig c;
-  if (!path.empty()) parse_into(c, io::read_file(path), path);
+  if (!path.empty()) parse_into(c, io::read_file(path, kMostBytes), path);
   apply_overrides(c, overrides);
   return c;
 }
@@ -198,7 +229,27 @@ std::string to_yaml(const TrainConfig& config) {
   return text;
 }
 
+std::string differences(const TrainConfig& counts, const TrainConfig& other,
+                        const std::vector<std::string>& except) {
+  std::map<std::string, std::string> others;
+  for_each_key(other, [&](const char* key, const auto& field, const char*) {
+    others[key] = text_of(field);
+  });
+  std::string list;
+  for_each_key(counts, [&](const std::string& key, const auto& field, const char*) {
+    std::string value = text_of(field);
+    if (others[key] == value || std::find(except.begin(), except.end(), key) != except.end())
+      return;
+    list += (list.empty() ? "" : ", ") + key + " is " + value + ", not " + others[key];
+  });
+  return list;
+}
+
 void validate(const TrainConfig& c) {
+  for_each_key(c, [](const std::string& key, const auto& field, const char*) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, std::string>)
+      check_text(key, field);
+  });
   auto one_of = [](const std::string& key, const std::string& word,
                    const std::vector<std::string>& known) {
     if (std::find(known.begin(), known.end(), word) != known.end()) return;
@@ -220,6 +271,13 @@ void validate(const TrainConfig& c) {
       check<ValueError>(value <= kMost, key, "must be at most", kMost, ", not", value);
     }
   };
+  // Each is a thread of the system's, with a stack of its own.
+  auto few = [](const std::string& key, int64_t value) {
+    constexpr int64_t kMostThreads = 1024;
+    check<ValueError>(value <= kMostThreads, key, "must be at most", kMostThreads, ", not", value);
+  };
+  few("threads", c.threads);
+  few("data.workers", c.data.workers);
   at_least("epochs", c.epochs, int64_t(1));
   at_least("threads", c.threads, int64_t(0));
   at_least("max_steps", c.max_steps, int64_t(0));

@@ -77,7 +77,8 @@ void for_each_key(Config& c, Visitor&& visit) {
   visit("optimizer.momentum", c.optimizer.momentum, "sgd only");
   visit("optimizer.weight_decay", c.optimizer.weight_decay, "towards zero, per step and lr");
   visit("schedule.name", c.schedule.name, "cosine or constant");
-  visit("schedule.warmup", c.schedule.warmup, "steps of linear warmup");
+  visit("schedule.warmup", c.schedule.warmup,
+        "cosine only: steps of linear warmup, less than the run has");
 }
 
 // Reads the file (may be "") and then the overrides. ValueError or FileError that names the file,
@@ -88,8 +89,13 @@ TrainConfig parse_config(const std::string& yaml, const std::string& source);
 // Sets key=value words on top of a config, and validates it.
 void apply_overrides(TrainConfig& config, const std::vector<std::string>& overrides);
 std::string to_yaml(const TrainConfig& config);
+// "epochs is 3, not 5, ...": the keys in which two configs differ, with the values of `counts` and
+// of `other`; "" if there are none beside those of `except`.
+std::string differences(const TrainConfig& counts, const TrainConfig& other,
+                        const std::vector<std::string>& except);
 // Checks what can be checked without data: names, ranges. ValueError.
 void validate(const TrainConfig& config);
+bool is_utf8(const std::string& text);
 // The known word nearest to `word` by edit distance; "" if none is near.
 std::string nearest(const std::string& word, const std::vector<std::string>& known);
 

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <new>
 
@@ -19,9 +20,10 @@ constexpr int kFailed = 1, kWrongWords = 2;
 // Whatever went wrong is one line, whoever wrote the message.
 int report(std::string message, int status) {
   std::fflush(stdout);
-  for (char& c : message)
-    if (c == '\n' || c == '\r') c = ' ';
-  fmt::print(stderr, "tapegrad: {}\n", message);
+  for (char& c : message)  // a name from a file could hold anything, and steer a terminal
+    if (std::iscntrl(static_cast<unsigned char>(c))) c = ' ';
+  message = "tapegrad: " + message + "\n";
+  std::fputs(message.c_str(), stderr);  // which may be full or closed: the status says it too
   return status;
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -99,6 +100,12 @@ void RunFolder::lock() {
   bool busy = ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   check<FileError>(!busy, path_,
                    ": another program is training there; wait for it, or give run= another name");
+  // One that started at the same moment may have moved aside what was just opened.
+  struct stat locked {
+  }, named{};
+  check<FileError>(::fstat(lock_, &locked) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+                       locked.st_dev == named.st_dev && locked.st_ino == named.st_ino,
+                   path_, ": another program is starting a run of this name; give run= another");
   for (const char* name :
        {"config.yaml", "run.json", "log.csv", "last.safetensors", "best.safetensors"})
     io::remove_leftovers(file(name));
@@ -120,6 +127,16 @@ void RunFolder::start(const TrainConfig& config, const std::string& data_checksu
   fs::create_directories(path_, error);
   check<FileError>(!error, path_, ": cannot be made:", error.message());
   lock();
+  try {
+    describe(config, data_checksum, command);
+  } catch (...) {  // a run that could not begin leaves nothing
+    for (const char* name : {"config.yaml", "run.json", ""}) fs::remove(file(name), error);
+    throw;
+  }
+}
+
+void RunFolder::describe(const TrainConfig& config, const std::string& data_checksum,
+                         const std::vector<std::string>& command) const {
   io::write_file(file("config.yaml"), to_yaml(config));
   Json run = circumstances(command);
   run["seed"] = config.seed;

@@ -37,6 +37,9 @@ class RunFolder {
   void write_log(const std::vector<EpochRow>& rows) const;
 
  private:
+  // config.yaml and run.json
+  void describe(const TrainConfig& config, const std::string& data_checksum,
+                const std::vector<std::string>& command) const;
   void unlock();
   std::string path_;
   int lock_ = -1;  // of the folder; the system takes it back when the program ends

@@ -97,6 +97,13 @@ Task fashion_mnist(const TrainConfig& c) {
   return task;
 }
 
+// Checkpoints hold the names of the classes, as lines of UTF-8.
+void check_class_name(const std::string& folder, const std::string& name) {
+  check<FileError>(
+      name.find('\n') == std::string::npos && is_utf8(name),
+      folder + ": the folder '" + name + "' names a class, but is not one line of UTF-8");
+}
+
 Task image_folder(const TrainConfig& c) {
   check<ValueError>(!c.data.folder.empty(),
                     "data.folder must name a folder with train/ and test/ in it");
@@ -108,6 +115,7 @@ Task image_folder(const TrainConfig& c) {
       std::make_shared<data::ImageFolder>(c.data.folder + "/test", picture_options(c, false));
   check<FileError>(test->classes() == train->classes(), c.data.folder,
                    ": train and test have different classes");
+  for (const std::string& name : train->classes()) check_class_name(c.data.folder, name);
   Task task;
   Sha256 hash;  // of names only: hashing all pictures would take longer than reading them once
   for (int64_t i = 0; i < train->size(); ++i) {

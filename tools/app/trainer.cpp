@@ -59,12 +59,18 @@ int64_t total_steps(const TrainConfig& c, int64_t batches) {
   return c.max_steps > 0 ? std::min(all, c.max_steps) : all;
 }
 
+// As many as asked for, where the run has that many and one more. A run that is cut short, by
+// max_steps to try a config out, still works; Trainer::run says so.
+int64_t warmup_steps(const TrainConfig& c, int64_t steps) {
+  return std::min(c.schedule.warmup, steps - 1);
+}
+
 std::unique_ptr<optim::Schedule> make_schedule(const TrainConfig& c, optim::Optimizer& optimizer,
                                                int64_t steps) {
   if (c.schedule.name == "constant") return std::make_unique<optim::ConstantLR>(optimizer);
   optim::CosineLROptions options;
   options.total_steps = std::max<int64_t>(1, steps);
-  options.warmup_steps = std::min(c.schedule.warmup, options.total_steps - 1);
+  options.warmup_steps = warmup_steps(c, options.total_steps);
   return std::make_unique<optim::CosineLR>(optimizer, options);
 }
 
@@ -242,6 +248,11 @@ bool Trainer::run() {
   fmt::print("{}: {} with {} parameters on {} ({} images, {} held back), {} threads\n",
              folder_.path(), config_.model.name, model_.module().parameter_count(),
              config_.data.name, task_.train->size(), task_.validation->size(), num_threads());
+  int64_t steps = total_steps(config_, loader_.size());
+  if (config_.schedule.name == "cosine" && config_.schedule.warmup >= steps)
+    fmt::print(
+        "schedule.warmup: the run has {} steps in all, so the warmup takes {} of them, not {}\n",
+        steps, warmup_steps(config_, steps), config_.schedule.warmup);
   if (step_ == 0) save(folder_.last());
   while (!finished())
     if (!run_epoch()) {
@@ -297,6 +308,8 @@ bool Trainer::run_epoch() {
     loader_.load_state({epoch, last});
     return false;
   }
+  check<ValueError>(std::isfinite(val.loss()), "the validation loss is not finite after step",
+                    step_, "; a smaller optimizer.lr or clip_norm may help");
   EpochRow row{int64_t(rows_.size()) + 1,
                score_.loss(),
                score_.accuracy(),
