@@ -149,6 +149,7 @@ Tensor alias(const Tensor& x, const Shape& shape, const Shape& strides, int64_t 
 
 Tensor from_blob(void* data, const Shape& shape, DType dtype, Function<void()> release) {
   size_t bytes = checked_bytes(shape, dtype);
+  check<ValueError>(data != nullptr || bytes == 0, "from_blob: a null pointer for shape", shape);
   auto* impl = new TensorImpl;
   impl->dtype = dtype;
   impl->storage = wrap_storage(kCpuDevice, data, bytes, std::move(release));

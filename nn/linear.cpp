@@ -31,7 +31,10 @@ int64_t Linear::flops(const std::vector<Tensor>&, const Tensor& output) const {
   return output.numel() * (2 * in_features + (bias.defined() ? 1 : 0));
 }
 
-Tensor Identity::forward(const Tensor& x) { return x; }
+Tensor Identity::forward(const Tensor& x) {
+  check(x.defined(), "the input is undefined");
+  return x;
+}
 Tensor Flatten::forward(const Tensor& x) { return flatten(x, options.start_dim, options.end_dim); }
 
 }  // namespace tg::nn

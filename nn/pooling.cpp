@@ -8,8 +8,8 @@ void check_window(const char* who, Size2 kernel, const Pool2dOptions& o) {
                     kernel);
   check<ValueError>(o.stride.h >= 0 && o.stride.w >= 0, who, "stride must not be negative, got",
                     o.stride);
-  check<ValueError>(o.padding.h >= 0 && o.padding.w >= 0 && 2 * o.padding.h <= kernel.h &&
-                        2 * o.padding.w <= kernel.w,
+  check<ValueError>(o.padding.h >= 0 && o.padding.w >= 0 && o.padding.h <= kernel.h / 2 &&
+                        o.padding.w <= kernel.w / 2,
                     who, "padding must be in [0, half the kernel size], got padding", o.padding,
                     "kernel", kernel);
 }

@@ -2,7 +2,11 @@
 
 namespace tg::nn {
 
-void Sequential::push_back(AnyModule module) { steps_.push_back(std::move(module)); }
+void Sequential::push_back(AnyModule module) {
+  check<ValueError>(bool(module), "Sequential: an AnyModule that holds no module cannot be step",
+                    steps_.size());
+  steps_.push_back(std::move(module));
+}
 
 Module& Sequential::operator[](size_t i) const {
   check<IndexError>(i < steps_.size(), "Sequential: there is no module", i, "among", steps_.size());
@@ -10,6 +14,7 @@ Module& Sequential::operator[](size_t i) const {
 }
 
 Tensor Sequential::forward(const Tensor& x) {
+  check(x.defined(), "the input is undefined");
   Tensor y = x;
   for (AnyModule& step : steps_) y = step(y);
   return y;

@@ -12,8 +12,9 @@ class AnyModule {
   template <std::derived_from<Module> M>
   AnyModule(M module) : step_(std::make_unique<Holder<M>>(std::move(module))) {}
 
-  Module& module() const { return step_->module(); }
-  Tensor operator()(const Tensor& x) const { return step_->call(x); }
+  // An error if it is empty.
+  Module& module() const { return step().module(); }
+  Tensor operator()(const Tensor& x) const { return step().call(x); }
   explicit operator bool() const { return step_ != nullptr; }
   AnyModule remake() const { return step_ ? step_->remake() : AnyModule(); }
 
@@ -32,6 +33,10 @@ class AnyModule {
     Tensor call(const Tensor& x) override { return held(x); }
     AnyModule remake() const override { return detail::remake(held); }
   };
+  Step& step() const {
+    check(step_ != nullptr, "an AnyModule that holds no module was used");
+    return *step_;
+  }
   std::unique_ptr<Step> step_;
 };
 
@@ -44,7 +49,7 @@ class Sequential : public Module {
   requires(sizeof...(M) > 0) explicit Sequential(M... modules) {
     (push_back(std::move(modules)), ...);
   }
-  void push_back(AnyModule module);
+  void push_back(AnyModule module);  // ValueError for an empty one
   size_t size() const { return steps_.size(); }
   Module& operator[](size_t i) const;  // IndexError outside of [0, size)
   // The module at i as what it is: net.at<nn::Linear>(0).weight; an error if it is another type.

@@ -57,7 +57,8 @@ class Loader {
  public:
   Loader(const Module& model, const NamedTensors& state, bool strict)
       : model_(model), strict_(strict) {
-    for (const auto& [name, tensor] : state) by_name_[name] = {&tensor, false};
+    for (const auto& [name, tensor] : state)
+      if (!by_name_.try_emplace(name, Entry{&tensor, false}).second) doubled_.push_back(name);
     detail::walk_tensors(model, [&](const std::string& name, Tensor& x, bool) { match(name, x); });
     for (const auto& [tensor, wait] : waiting_)
       if (!given_.contains(tensor))
@@ -68,6 +69,7 @@ class Loader {
 
   void check_all() const {
     std::vector<std::string> parts;
+    if (!doubled_.empty()) parts.push_back(list_names("twice in the state", doubled_));
     if (strict_ && !names_.missing.empty())
       parts.push_back(list_names("missing in the state", names_.missing));
     if (strict_ && !names_.unexpected.empty())
@@ -139,7 +141,7 @@ class Loader {
   std::unordered_map<const TensorImpl*, size_t> given_;  // which copy fills this tensor
   std::vector<std::pair<const TensorImpl*, std::vector<std::string>>> waiting_;  // names not found
   std::vector<Copy> copies_;
-  std::vector<std::string> differing_;
+  std::vector<std::string> differing_, doubled_;
   LoadReport names_;
 };
 

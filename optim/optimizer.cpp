@@ -137,8 +137,10 @@ class Optimizer::Loader {
  public:
   Loader(Optimizer& optimizer, const State& state, LoadOptions options)
       : optimizer_(optimizer), state_(state), options_(options) {
-    for (const auto& [key, value] : state.values) values_[key] = &value;
-    for (const auto& [key, tensor] : state.tensors) tensors_[key] = &tensor;
+    for (const auto& [key, value] : state.values)
+      if (!values_.emplace(key, &value).second) fail_with(key + " stands in it twice");
+    for (const auto& [key, tensor] : state.tensors)
+      if (!tensors_.emplace(key, &tensor).second) fail_with(key + " stands in it twice");
   }
 
   void check_all() {
@@ -199,14 +201,17 @@ class Optimizer::Loader {
                              *saved + " in the state");
       return;
     }
-    state_.integer("steps." + slot.name);
+    if (state_.integer("steps." + slot.name) < 0)
+      fail_with(slot.name + " has taken " + state_.text("steps." + slot.name) + " steps");
     const std::string* of = value("group_of." + slot.name);
     if (!of || *of != std::to_string(group))
       differences_.push_back(slot.name + " is in group " + std::to_string(group) + " here and " +
                              (of ? *of : "none") + " in the state");
     for (const char* what : optimizer_.state_names())
       if (auto found = tensors_.find(slot.name + "." + what);
-          found != tensors_.end() && shape_text(*found->second) != shape_text(slot.parameter))
+          found != tensors_.end() && !found->second->defined())
+        differences_.push_back(slot.name + "." + what + " is undefined in the state");
+      else if (found != tensors_.end() && shape_text(*found->second) != shape_text(slot.parameter))
         differences_.push_back(slot.name + "." + what + " is " + shape_text(*found->second) +
                                " in the state, its parameter " + shape_text(slot.parameter));
   }

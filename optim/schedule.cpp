@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tg::optim {
 
@@ -14,6 +15,13 @@ double half_cosine(double t, double base, double low) {
   return low + (base - low) * (1 + std::cos(kPi * t)) / 2;
 }
 
+void check_step(const char* who, int64_t step) {
+  check<ValueError>(step >= 0, who, "counts steps from 0, got", step);
+}
+void check_finite(const char* who, const char* what, double value) {
+  check<ValueError>(std::isfinite(value), who, what, "must be finite, got", value);
+}
+
 }  // namespace
 
 Schedule::Schedule(Optimizer& optimizer) : optimizer_(optimizer) {
@@ -22,8 +30,14 @@ Schedule::Schedule(Optimizer& optimizer) : optimizer_(optimizer) {
 
 Schedule::~Schedule() = default;
 
+void Schedule::step() {
+  check<ValueError>(step_ < std::numeric_limits<int64_t>::max(), name(), "has no step behind",
+                    step_);
+  seek(step_ + 1);
+}
+
 void Schedule::seek(int64_t step) {
-  check<ValueError>(step >= 0, name(), "counts steps from 0, got", step);
+  check_step(name(), step);
   step_ = step;
   // Groups that were added after the schedule was made start from their own rate.
   while (bases_.size() < optimizer_.group_count())
@@ -69,14 +83,19 @@ void Schedule::load_state_dict(const State& state, bool keep_settings) {
 }
 
 ConstantLR::ConstantLR(Optimizer& optimizer) : Schedule(optimizer) { start(); }
-double ConstantLR::rate(int64_t, double base) const { return base; }
+double ConstantLR::rate(int64_t step, double base) const {
+  check_step(name(), step);
+  return base;
+}
 void ConstantLR::visit_settings(SettingVisitor&) {}
 
 StepLR::StepLR(Optimizer& optimizer, StepLROptions o) : Schedule(optimizer), options_(o) {
   check<ValueError>(o.step_size > 0, "StepLR: step_size must be at least 1, got", o.step_size);
+  check_finite("StepLR:", "gamma", o.gamma);
   start();
 }
 double StepLR::rate(int64_t step, double base) const {
+  check_step(name(), step);
   int64_t steps_down = step / options_.step_size;
   return base * std::pow(options_.gamma, double(steps_down));
 }
@@ -88,9 +107,14 @@ void StepLR::visit_settings(SettingVisitor& v) {
 LinearLR::LinearLR(Optimizer& optimizer, LinearLROptions o) : Schedule(optimizer), options_(o) {
   check<ValueError>(o.total_steps > 0, "LinearLR: total_steps must be at least 1, got",
                     o.total_steps);
+  check<ValueError>(o.start_factor > 0 && o.start_factor <= 1,
+                    "LinearLR: start_factor must be in (0, 1], got", o.start_factor);
+  check<ValueError>(o.end_factor >= 0 && o.end_factor <= 1,
+                    "LinearLR: end_factor must be in [0, 1], got", o.end_factor);
   start();
 }
 double LinearLR::rate(int64_t step, double base) const {
+  check_step(name(), step);
   const LinearLROptions& o = options_;
   double t = double(std::min(step, o.total_steps)) / double(o.total_steps);
   return base * (o.start_factor + (o.end_factor - o.start_factor) * t);
@@ -105,9 +129,11 @@ CosineLR::CosineLR(Optimizer& optimizer, CosineLROptions o) : Schedule(optimizer
   check<ValueError>(o.total_steps > 0 && o.warmup_steps >= 0 && o.warmup_steps < o.total_steps,
                     "CosineLR: needs total_steps above warmup_steps, got total_steps",
                     o.total_steps, "warmup_steps", o.warmup_steps);
+  check_finite("CosineLR:", "min_lr", o.min_lr);
   start();
 }
 double CosineLR::rate(int64_t step, double base) const {
+  check_step(name(), step);
   const CosineLROptions& o = options_;
   if (step < o.warmup_steps) return base * double(step + 1) / double(o.warmup_steps + 1);
   if (step >= o.total_steps) return o.min_lr;
@@ -125,16 +151,19 @@ CosineRestarts::CosineRestarts(Optimizer& optimizer, CosineRestartsOptions o)
   check<ValueError>(o.first_cycle > 0 && o.factor > 0,
                     "CosineRestarts: first_cycle and factor must be at least 1, got", o.first_cycle,
                     o.factor);
+  check_finite("CosineRestarts:", "min_lr", o.min_lr);
   start();
 }
 double CosineRestarts::rate(int64_t step, double base) const {
+  check_step(name(), step);
   int64_t length = options_.first_cycle, position = step;
   if (options_.factor == 1) {
     position = step % length;
   } else {
     while (position >= length) {  // few rounds: cycles grow
       position -= length;
-      length *= options_.factor;
+      if (__builtin_mul_overflow(length, options_.factor, &length))
+        length = std::numeric_limits<int64_t>::max();  // a cycle without end
     }
   }
   return half_cosine(double(position) / double(length), base, options_.min_lr);

@@ -13,11 +13,11 @@ class Schedule {
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
 
-  void step() { seek(step_ + 1); }
+  void step();
   // Goes to a step, forward or back. ValueError below 0.
   void seek(int64_t step);
   int64_t step_count() const { return step_; }
-  // The rate at some step of a group that starts from `base`.
+  // The rate at some step of a group that starts from `base`. ValueError for a step below 0.
   virtual double rate(int64_t step, double base) const = 0;
   virtual const char* name() const = 0;
 
@@ -72,8 +72,8 @@ class StepLR final : public Schedule {
 };
 
 struct LinearLROptions {
-  double start_factor = 1.0 / 3;
-  double end_factor = 1;
+  double start_factor = 1.0 / 3;  // in (0, 1]
+  double end_factor = 1;          // in [0, 1]
   int64_t total_steps = 5;
 };
 // From base start_factor to base end_factor in total_steps, and there it stays.

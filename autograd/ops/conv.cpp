@@ -1,5 +1,8 @@
 #include "tapegrad/autograd/ops/conv.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/reduction.h"
 #include "tapegrad/kernels/conv2d.h"
@@ -100,10 +103,38 @@ Tensor adjoint_w(const Tensor& x, const Tensor& dy, const Adjoint& a) {
       });
 }
 
+// Rows and columns that are only padding are still counted, and some are kept: more than this would
+// run out of memory or out of 63 bits.
+constexpr int64_t kMostPadding = int64_t(1) << 30;
+
+// From the first to the last pixel that a kernel looks at, along one axis; as much as can be
+// counted where it is more.
+int64_t reach_of(int64_t kernel, int64_t dilation) {
+  int64_t reach = 0;
+  bool counts = !__builtin_mul_overflow(dilation, kernel - 1, &reach) &&
+                !__builtin_add_overflow(reach, 1, &reach);
+  return counts ? reach : std::numeric_limits<int64_t>::max();
+}
+
+// Strides and dilations that mean the same in smaller numbers: a stride over all of the image, and
+// gaps of a kernel that has one row or column, could leave 63 bits in a kernel's sums.
+Size2 least_stride(const Size2& stride, const Tensor& x, const Tensor& w, const Conv2dOptions& o) {
+  const auto room = [](int64_t size, int64_t padding, int64_t kernel, int64_t dilation) {
+    return size + 2 * padding - reach_of(kernel, dilation);
+  };
+  return {std::min(stride.h, room(x.size(2), o.padding.h, w.size(2), o.dilation.h) + 1),
+          std::min(stride.w, room(x.size(3), o.padding.w, w.size(3), o.dilation.w) + 1)};
+}
+Size2 least_dilation(const Size2& dilation, const Tensor& w) {
+  return {w.size(2) > 1 ? dilation.h : 1, w.size(3) > 1 ? dilation.w : 1};
+}
+
 void check_options(const Conv2dOptions& o) {
   check<ValueError>(o.stride.h > 0 && o.stride.w > 0, "stride must be positive, got", o.stride);
   check<ValueError>(o.padding.h >= 0 && o.padding.w >= 0, "padding must not be negative, got",
                     o.padding);
+  check<ValueError>(o.padding.h <= kMostPadding && o.padding.w <= kMostPadding,
+                    "padding must be at most", kMostPadding, ", got", o.padding);
   check<ValueError>(o.dilation.h > 0 && o.dilation.w > 0, "dilation must be positive, got",
                     o.dilation);
   check<ValueError>(o.groups > 0, "groups must be positive, got", o.groups);
@@ -114,17 +145,22 @@ void check_shapes(const Tensor& x, const Tensor& w, const Tensor& bias, const Co
                     x.dim() == 3 ? "- unsqueeze(x, 0) makes a batch of one" : "");
   check<ShapeError>(w.dim() == 4, "weight is [out,in/groups,kh,kw], got", w.shape());
   check<ShapeError>(w.size(2) > 0 && w.size(3) > 0, "the kernel is empty, weight", w.shape());
-  check<ShapeError>(x.size(1) == w.size(1) * o.groups, "input", x.shape(), "has", x.size(1),
-                    "channels, weight", w.shape(), "with groups", o.groups, "takes",
-                    w.size(1) * o.groups);
+  int64_t taken = 0;
+  check<ValueError>(!__builtin_mul_overflow(w.size(1), o.groups, &taken), "groups", o.groups,
+                    "of weight", w.shape(), "are more channels than can be counted");
+  check<ShapeError>(x.size(1) == taken, "input", x.shape(), "has", x.size(1), "channels, weight",
+                    w.shape(), "with groups", o.groups, "takes", taken);
   check<ShapeError>(w.size(0) % o.groups == 0, "groups", o.groups,
                     "does not divide the output channels of weight", w.shape());
   if (bias.defined()) {
     check<ShapeError>(bias.dim() == 1 && bias.size(0) == w.size(0), "bias of shape", bias.shape(),
                       "does not fit weight", w.shape());
   }
+  constexpr int64_t kMostPixels = std::numeric_limits<int64_t>::max() - 2 * kMostPadding;
+  check<ShapeError>(x.size(2) <= kMostPixels && x.size(3) <= kMostPixels, "the image of", x.shape(),
+                    "has more pixels than can be counted with padding");
   const Size2 padded{x.size(2) + 2 * o.padding.h, x.size(3) + 2 * o.padding.w};
-  const Size2 reach{o.dilation.h * (w.size(2) - 1) + 1, o.dilation.w * (w.size(3) - 1) + 1};
+  const Size2 reach{reach_of(w.size(2), o.dilation.h), reach_of(w.size(3), o.dilation.w)};
   check<ShapeError>(reach.h <= padded.h && reach.w <= padded.w, "kernel of", reach,
                     "(with dilation) is larger than the padded image of", padded, "- input",
                     x.shape(), "weight", w.shape());
@@ -141,13 +177,15 @@ void check_types(const Op& op, const Tensor& x, const Tensor& other) {
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias,
               const Conv2dOptions& options) {
   Op op("conv2d", Cast::low);
+  check(weight.defined(), "the weight is undefined");
   const Tensor x = op.in(input), w = op.in(weight), b = bias.defined() ? op.in(bias) : Tensor();
   check<DTypeError>(x.is_floating(), "works on floats, got", x, "- cast it with .to(f32)");
   check_types(op, x, w);
   if (b.defined()) check_types(op, x, b);
   check_options(options);
   check_shapes(x, w, b, options);
-  const Size2 stride = options.stride, padding = options.padding, dilation = options.dilation;
+  const Size2 padding = options.padding, dilation = least_dilation(options.dilation, w);
+  const Size2 stride = least_stride(options.stride, x, w, options);
   return convolve(
       op, x, w, b,
       {{stride.h, stride.w, padding.h, padding.w, dilation.h, dilation.w, options.groups},

@@ -35,6 +35,7 @@ void check_pair(const Tensor& input, const Tensor& target) {
 // class weights in the type that is computed in.
 struct ClassLoss {
   ClassLoss(const Op& op, const Tensor& input, const Tensor& t, const CrossEntropyOptions& o) {
+    check(t.defined(), "the target is undefined");
     op.same_device(input, t);
     check<DTypeError>(input.is_floating(), "works on floating point tensors, got", input.dtype());
     check<DTypeError>(t.dtype() == DType::i64, "targets are class indices of type i64, got",

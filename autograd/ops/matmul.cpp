@@ -110,6 +110,7 @@ Tensor outer(const Tensor& a, const Tensor& b) {
 // y = x w^T + b    dx = dy w    dw = dy^T x    db = sum of dy's rows
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   Op op("linear", Cast::low);
+  check(weight.defined(), "the weight is undefined");
   const Tensor x = op.in(input), w = op.in(weight);
   check<ShapeError>(w.dim() == 2, "weight is [out,in], got", w.shape());
   check<ShapeError>(x.dim() > 0 && x.size(-1) == w.size(1), "input of shape", x.shape(),

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/creation.h"
 #include "tapegrad/autograd/ops/embedding.h"
@@ -14,7 +16,10 @@ Tensor one_hot(const Tensor& indices, int64_t classes) {
   if (classes < 0) {
     check<ValueError>(indices.numel() > 0,
                       "no indices to take the number of classes from; give it");
-    classes = max(indices).item_int64() + 1;
+    const int64_t largest = max(indices).item_int64();
+    check<IndexError>(largest >= 0 && largest < std::numeric_limits<int64_t>::max(), "the index",
+                      largest, "is that of no class");
+    classes = largest + 1;
   }
   Tensor at = unsqueeze(cast(indices, i64), -1);
   Shape shape = indices.shape();

@@ -1,5 +1,8 @@
 #include "tapegrad/autograd/ops/pooling.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/kernels/pool2d.h"
 
@@ -90,12 +93,18 @@ void check_image(const Tensor& x) {
                     x.dim() == 3 ? "- unsqueeze(x, 0) makes a batch of one" : "");
 }
 
+constexpr int64_t kMostKernel = std::numeric_limits<int32_t>::max();
+
 PoolAxis pool_axis(const Tensor& x, int dim, int64_t kernel, int64_t stride, int64_t padding,
                    bool ceil_mode) {
   PoolAxis axis;
   axis.inputs = x.size(dim);
+  check<ShapeError>(axis.inputs <= std::numeric_limits<int64_t>::max() - 2 * kMostKernel,
+                    "the image of", x.shape(), "has more pixels than can be counted with padding");
   axis.kernel = kernel;
-  axis.stride = stride;
+  // A stride over all of the image and its padding means the same as any longer one.
+  axis.stride = std::min(stride, std::max<int64_t>(axis.inputs + padding, 1));
+  stride = axis.stride;
   axis.padding = padding;
   const int64_t room = axis.inputs + 2 * padding - kernel;
   if (room < 0) return axis;  // results stays 0
@@ -111,9 +120,11 @@ Windows pool_windows(const Tensor& x, Size2 kernel, const Pool2dOptions& options
                      options.stride.w ? options.stride.w : kernel.w};
   const Size2 padding = options.padding;
   check<ValueError>(kernel.h > 0 && kernel.w > 0, "kernel must be positive, got", kernel);
+  check<ValueError>(kernel.h <= kMostKernel && kernel.w <= kMostKernel, "kernel must be at most",
+                    kMostKernel, ", got", kernel);
   check<ValueError>(stride.h > 0 && stride.w > 0, "stride must be positive, got", stride);
   check<ValueError>(
-      padding.h >= 0 && padding.w >= 0 && 2 * padding.h <= kernel.h && 2 * padding.w <= kernel.w,
+      padding.h >= 0 && padding.w >= 0 && padding.h <= kernel.h / 2 && padding.w <= kernel.w / 2,
       "padding", padding, "must be between 0 and half of the kernel", kernel);
   Windows windows{pool_axis(x, 2, kernel.h, stride.h, padding.h, options.ceil_mode),
                   pool_axis(x, 3, kernel.w, stride.w, padding.w, options.ceil_mode),
@@ -132,6 +143,8 @@ Tensor max_pool2d(const Tensor& input, Size2 kernel, const Pool2dOptions& option
   Op op("max_pool2d");
   const Tensor x = op.in(input);
   const Windows windows = pool_windows(x, kernel, options);
+  check<ValueError>(kernel.h <= kMostKernel / kernel.w, "kernel", kernel,
+                    "has more positions than 32 bits can tell");
   Tensor y = empty_image(result_shape(x, windows), x, x.dtype());
   Tensor position = empty_image(y.shape(), x, kernel.h * kernel.w <= 256 ? u8 : i32);
   on(x.device(), [&](auto device) {

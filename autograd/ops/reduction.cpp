@@ -106,7 +106,9 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   check(x.defined(), "sum_to: an input is undefined");
   if (x.shape() == shape) return x;
   int extra = int(x.dim()) - shape.rank();
-  bool fits = extra >= 0 && broadcast_shapes(x.shape(), shape) == x.shape();
+  bool fits = extra >= 0;
+  for (int i = 0; fits && i < shape.rank(); ++i)
+    fits = shape[i] == 1 || shape[i] == x.shape()[i + extra];
   check<ShapeError>(fits, "sum_to: shape", shape, "does not broadcast to", x.shape());
   std::vector<int64_t> dims;
   for (int i = 0; i < int(x.dim()); ++i)

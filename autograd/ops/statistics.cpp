@@ -24,11 +24,16 @@ Tensor float_input(const Op& op, const Tensor& input) {
 // 16-bit floats are widened until the result is rounded once.
 Tensor widened(const Tensor& x) { return size_of(x.dtype()) == 2 ? cast(x, f32) : x; }
 
+// n - correction as a double: any correction fits.
+double divisor(const ReduceDims& r, int64_t correction) {
+  return std::max(0.0, double(r.count()) - double(correction));
+}
+
 // Kept-dim variance in x's widened dtype, from the mean: two passes.
 Tensor variance(const Tensor& x, const ReduceDims& r, int64_t correction) {
   Tensor wide = widened(x);
   Tensor mean = r.reduce(kernels::Reduce::sum, wide, wide.dtype(), double(r.count()));
-  double n = double(std::max<int64_t>(0, r.count() - correction));
+  double n = divisor(r, correction);
   return r.reduce(kernels::Reduce::sum_of_squares, wide - mean, wide.dtype(), n);
 }
 
@@ -51,7 +56,7 @@ Tensor var(const Tensor& input, const std::vector<int64_t>& dims, int64_t correc
   Op op("var", Cast::f32);
   Tensor x = float_input(op, input);
   ReduceDims r(x, dims);
-  double n = double(std::max<int64_t>(0, r.count() - correction));
+  double n = divisor(r, correction);
   Tensor y;
   {
     NoGradGuard no_grad;
@@ -69,7 +74,7 @@ Tensor std(const Tensor& input, const std::vector<int64_t>& dims, int64_t correc
   Op op("std", Cast::f32);
   Tensor x = float_input(op, input);
   ReduceDims r(x, dims);
-  double n = double(std::max<int64_t>(0, r.count() - correction));
+  double n = divisor(r, correction);
   Tensor y;
   {
     NoGradGuard no_grad;

@@ -87,6 +87,8 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
     if (file_ < 0) {
       int reason_number = errno;
       temporary_.clear();
+      check<FileError>(fs::is_directory(folder_, error),
+                       "cannot write " + path_ + ": there is no folder " + folder_);
       failed("cannot create a file beside", reason_number);
     }
     // Somebody who cleans up may have been quicker than the lock.

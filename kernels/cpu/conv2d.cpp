@@ -1,5 +1,6 @@
 #include "tapegrad/kernels/conv2d.h"
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 
@@ -68,10 +69,13 @@ void backward_input(View dy, View weight, MutView dx, const Conv2dGeometry& g) {
   c.kernel_source = weight.stride(0);
   c.kernel_h = weight.stride(2);
   c.kernel_w = weight.stride(3);
-  for (int64_t phase_h = 0; phase_h < g.stride_h; ++phase_h) {
+  // No input is in a phase behind the last one.
+  const int64_t phases_h = std::min(g.stride_h, dx.size(2));
+  const int64_t phases_w = std::min(g.stride_w, dx.size(3));
+  for (int64_t phase_h = 0; phase_h < phases_h; ++phase_h) {
     c.h = conv::backward_axis(dx.size(2), dy.size(2), weight.size(2), g.stride_h, g.padding_h,
                               g.dilation_h, phase_h);
-    for (int64_t phase_w = 0; phase_w < g.stride_w; ++phase_w) {
+    for (int64_t phase_w = 0; phase_w < phases_w; ++phase_w) {
       c.w = conv::backward_axis(dx.size(3), dy.size(3), weight.size(3), g.stride_w, g.padding_w,
                                 g.dilation_w, phase_w);
       conv::correlate(c);

@@ -10,7 +10,9 @@ namespace tg::nn {
 namespace {
 // Two convolutions without padding take 2 off each, the pooling halves.
 int64_t side_after_pooling(int64_t size) {
+  constexpr int64_t kMost = int64_t(1) << 28;  // 64 squares of such a side still fit 63 bits
   check<ValueError>(size >= 6, "CNN: images must be at least 6 wide and high, got", size);
+  check<ValueError>(size <= kMost, "CNN: images can be at most", kMost, "wide and high, got", size);
   return (size - 4) / 2;
 }
 }  // namespace

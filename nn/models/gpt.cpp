@@ -110,6 +110,8 @@ namespace {
 // One number from a row of logits: u in [0, 1) falls into a piece of the cumulated probabilities.
 int64_t draw(const std::vector<double>& logits, double u, const GenerateOptions& o) {
   auto size = int64_t(logits.size());
+  for (double x : logits)
+    check<ValueError>(!std::isnan(x), "GPT: a logit is NaN: no token can be drawn");
   std::vector<int64_t> order(logits.size());
   std::iota(order.begin(), order.end(), int64_t(0));
   // Equal logits by their number, so that the draw is the same everywhere.
@@ -136,6 +138,9 @@ Tensor GPT::generate(const Tensor& tokens, int64_t count, GenerateOptions o) {
                     tokens.shape());
   check<ValueError>(o.temperature >= 0, "GPT: the temperature must not be negative, got",
                     o.temperature);
+  check<ValueError>(count >= 0 && o.top_k >= 0,
+                    "GPT: the number of tokens and top_k must not be negative, got", count,
+                    o.top_k);
   NoGradGuard no_grad;
   EvalGuard eval_mode(*this);
   Tensor all = tokens;

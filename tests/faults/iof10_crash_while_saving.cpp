@@ -127,7 +127,12 @@ TEST_CASE("A file that is not committed vanishes, and odd targets are refused", 
     file.write("abc");
   }
   CHECK(folder.files() == 0);
-  CHECK_THROWS_AS(io::write_file(folder / "no/such/folder", "x"), FileError);
+  CHECK_THROWS_WITH(
+      io::write_file(folder / "no/such/file", "x"),
+      "cannot write " + (folder / "no/such/file") + ": there is no folder " + (folder / "no/such"));
+  folder.write("plain", "x");
+  CHECK_THROWS_WITH(io::write_file(folder / "plain/file", "x"),
+                    Catch::EndsWith("there is no folder " + (folder / "plain")));
   CHECK_THROWS_AS(io::write_file(folder / "", "x"), FileError);
   CHECK_THROWS_AS(io::write_file("/dev/full", "x"), FileError);
   // A link keeps pointing to its file, whose permissions stay.

@@ -43,6 +43,27 @@ TEST_CASE("an undefined tensor raises wherever it is looked at", "[faults]") {
   CHECK_THROWS_AS(x.index_put_({0}, u), Error);
 }
 
+TEST_CASE("memory that is not there can be lent for no elements only", "[faults]") {
+  CHECK_THROWS_WITH(from_blob(nullptr, {2, 3}, f32), "from_blob: a null pointer for shape [2,3]");
+  CHECK_THROWS_AS(from_blob(nullptr, {}, f32), ValueError);
+  CHECK_THROWS_AS(from_blob(nullptr, {-1}, f32), ShapeError);
+  CHECK_THROWS_AS(from_blob(nullptr, {int64_t(1) << 62, 4}, f32), ShapeError);
+  bool released = false;
+  {
+    Tensor x = from_blob(nullptr, {3, 0}, f32, [&] { released = true; });
+    CHECK(x.numel() == 0);
+    CHECK(sum(x).item() == 0);
+    CHECK(x.clone().shape() == Shape{3, 0});
+    CHECK((x + 1).numel() == 0);
+    CHECK(x.to(f64).numel() == 0);
+    CHECK(cat({x, ones({3, 2})}, 1).numel() == 6);
+    CHECK(reshape(x, {0, 9}).numel() == 0);
+    CHECK(matmul(x, ones({0, 2})).to_vector<float>() == std::vector<float>(6, 0.0f));
+    CHECK_FALSE(released);
+  }
+  CHECK(released);
+}
+
 TEST_CASE("what can be read without end is no picture", "[faults]") {
   CHECK_THROWS_AS(data::read_image("/dev/zero"), FileError);
 }

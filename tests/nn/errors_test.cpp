@@ -160,25 +160,179 @@ TEST_CASE("a wrong shape in a layer three deep names the layer, the operator and
                     Catch::StartsWith("body.stages.1.steps.1.conv1 (Conv2d): conv2d: "));
 }
 
-TEST_CASE("a layer that takes any shape names itself where there is nothing to take", "[nn]") {
-  auto check_undefined = [](auto layer) {
-    std::string path = "body.stages.1.steps.1 (" + layer.type_name() + "): ";
-    Deep model = deep(std::move(layer));
-    CHECK_THROWS_WITH(model(Tensor()), Catch::StartsWith(path) && Catch::Contains("undefined"));
-  };
-  check_undefined(nn::ReLU());
-  check_undefined(nn::SiLU());
-  check_undefined(nn::Tanh());
-  check_undefined(nn::Sigmoid());
-  check_undefined(nn::GELU());
-  check_undefined(nn::LeakyReLU());
-  check_undefined(nn::Softmax(0));
-  check_undefined(nn::Dropout());
-  check_undefined(nn::Linear(2, 2));
+TEST_CASE("a dimension that an input does not have names the layer", "[nn]") {
   CHECK_THROWS_WITH(deep(nn::Softmax(2))(zeros({2, 3})),
                     "body.stages.1.steps.1 (Softmax): softmax: dim 2 is out of range for rank 2");
   CHECK_THROWS_WITH(deep(nn::Flatten({.start_dim = 3}))(zeros({2, 3})),
                     "body.stages.1.steps.1 (Flatten): flatten: dim 3 is out of range for rank 2");
+}
+
+namespace {
+
+// A model whose layer, three deep, is called as `call` says.
+template <class M, class F>
+struct Caller : nn::Module {
+  M layer;
+  F call;
+  Caller(M layer, F call) : layer(std::move(layer)), call(std::move(call)) {}
+  TG_MODULE(layer)
+  Tensor forward(const Tensor& x) { return call(layer, x); }
+};
+
+// `call` must raise an error of one line that begins with the layer's path.
+template <class M, class F>
+void check_misuse(M layer, F call, const std::string& part = "undefined") {
+  std::string type = layer.type_name();
+  Deep model = deep(Caller<M, F>(std::move(layer), call));
+  std::string text = error_text([&] { model(ones({2, 4})); });
+  INFO(text);
+  CHECK_THAT(text, Catch::StartsWith("body.stages.1.steps.1.layer (" + type + "): ") &&
+                       Catch::Contains(part));
+  CHECK(text.find('\n') == text.npos);
+}
+
+const auto with_nothing = [](auto& layer, const Tensor&) { return layer(Tensor()); };
+
+}  // namespace
+
+TEST_CASE("no layer takes an undefined tensor", "[nn]") {
+  check_misuse(nn::Identity(), with_nothing);
+  check_misuse(nn::Flatten(), with_nothing);
+  check_misuse(nn::Linear(2, 2), with_nothing);
+  check_misuse(nn::Conv2d(1, 1, 1), with_nothing);
+  check_misuse(nn::BatchNorm1d(4), with_nothing);
+  check_misuse(nn::BatchNorm2d(4), with_nothing);
+  check_misuse(nn::LayerNorm(4), with_nothing);
+  check_misuse(nn::MaxPool2d(2), with_nothing);
+  check_misuse(nn::AvgPool2d(2), with_nothing);
+  check_misuse(nn::AdaptiveAvgPool2d(2), with_nothing);
+  check_misuse(nn::Embedding(4, 2), with_nothing);
+  check_misuse(nn::ReLU(), with_nothing);
+  check_misuse(nn::SiLU(), with_nothing);
+  check_misuse(nn::Tanh(), with_nothing);
+  check_misuse(nn::Sigmoid(), with_nothing);
+  check_misuse(nn::GELU(), with_nothing);
+  check_misuse(nn::LeakyReLU(), with_nothing);
+  check_misuse(nn::Softmax(0), with_nothing);
+  check_misuse(nn::Dropout(), with_nothing);
+  nn::Dropout rests;
+  rests.eval();
+  check_misuse(std::move(rests), with_nothing);
+  check_misuse(nn::Sequential(), with_nothing);
+  check_misuse(nn::MultiheadAttention(4, 2), with_nothing);
+  check_misuse(nn::MLP({4, 2}), with_nothing);
+  const nn::GPTOptions tiny{.vocabulary = 4, .context = 4, .layers = 1, .heads = 1, .dim = 4};
+  check_misuse(nn::GPT(tiny), with_nothing);
+  check_misuse(nn::CausalSelfAttention(tiny), with_nothing);
+  for (int missing : {0, 1, 2})
+    check_misuse(nn::MultiheadAttention(4, 2), [missing](auto& layer, const Tensor& x) {
+      Tensor none;
+      return layer(missing == 0 ? none : x, missing == 1 ? none : x, missing == 2 ? none : x);
+    });
+  for (bool first : {true, false}) {
+    auto half = [first](auto& loss, const Tensor& x) {
+      return first ? loss(Tensor(), x) : loss(x, Tensor());
+    };
+    check_misuse(nn::CrossEntropyLoss(), half);
+    check_misuse(nn::MSELoss(), half);
+    check_misuse(nn::L1Loss(), half);
+    check_misuse(nn::BCEWithLogitsLoss(), half);
+  }
+  // A model of layers gives the path of the layer that was called.
+  for (const auto& call :
+       std::vector<Function<void()>>{[] { nn::CNN()(Tensor()); }, [] { nn::ResNet18()(Tensor()); },
+                                     [] { nn::BasicBlock(2, 2)(Tensor()); }}) {
+    std::string text = error_text(call);
+    INFO(text);
+    CHECK(text.starts_with("conv1 (Conv2d): conv2d: an input is undefined"));
+  }
+}
+
+TEST_CASE("a layer that lacks a part names itself", "[nn]") {
+  const auto on_rows = [](auto& layer, const Tensor& x) { return layer(x); };
+  nn::Linear linear(4, 2);
+  linear.weight = {};
+  check_misuse(std::move(linear), on_rows, "the weight is undefined");
+  nn::Conv2d conv(1, 1, 1);
+  conv.weight = {};
+  check_misuse(
+      std::move(conv),
+      [](auto& layer, const Tensor&) {
+        return layer(ones({1, 1, 2, 2}));
+      },
+      "the weight is undefined");
+  nn::Embedding embedding(4, 2);
+  embedding.weight = {};
+  check_misuse(std::move(embedding),
+               [](auto& layer, const Tensor&) { return layer(zeros({2}, i64)); });
+  for (int part : {0, 1, 2}) {
+    nn::BatchNorm1d norm(4);
+    (part == 0 ? norm.running_mean : part == 1 ? norm.running_var : norm.num_batches_tracked) = {};
+    check_misuse(std::move(norm), on_rows, "undefined");
+  }
+  nn::MultiheadAttention attention(4, 2);
+  attention.in_proj_weight = {};
+  check_misuse(std::move(attention), on_rows);
+  nn::MLP mlp({4, 2});
+  mlp.layers.clear();
+  check_misuse(std::move(mlp), on_rows, "has no layers");
+  // One whose content has been moved away is such a layer too.
+  nn::Linear from(4, 2);
+  nn::Linear to = std::move(from);
+  CHECK_THROWS_WITH(from(ones({2, 4})), "(Linear): linear: the weight is undefined");
+}
+
+TEST_CASE("an AnyModule or a Sequential that holds nothing", "[nn]") {
+  nn::AnyModule nothing;
+  CHECK_FALSE(nothing);
+  CHECK_THROWS_WITH(nothing(ones({2})), "an AnyModule that holds no module was used");
+  CHECK_THROWS_WITH(nothing.module(), "an AnyModule that holds no module was used");
+  CHECK_FALSE(nothing.remake());
+  nn::Sequential net{nn::ReLU()};
+  CHECK_THROWS_WITH(net.push_back(std::move(nothing)),
+                    "Sequential: an AnyModule that holds no module cannot be step 1");
+  CHECK(net.size() == 1);
+  Deep model = deep(nn::Sequential());
+  CHECK(sum(model(ones({2}))).item() == 2);  // nothing to do: the input comes out
+  CHECK_THROWS_AS(nn::Sequential()[0], IndexError);
+  CHECK(nn::Sequential().parameters().empty());
+}
+
+TEST_CASE("sizes that no layer can have are refused where it is made", "[nn]") {
+  const int64_t most = INT64_MAX, least = INT64_MIN, half = int64_t(1) << 62;
+  set_memory_limit(memory_stats().live + (int64_t(1) << 24));
+  for (int64_t n : {least, int64_t(-1), int64_t(0), half, most}) {
+    INFO(n);
+    CHECK_THROWS_AS(nn::Linear(n, 2), Error);
+    CHECK_THROWS_AS(nn::Linear(2, n), Error);
+    CHECK_THROWS_AS(nn::Conv2d(n, 1, 1), Error);
+    CHECK_THROWS_AS(nn::Conv2d(1, n, 1), Error);
+    CHECK_THROWS_AS(nn::Conv2d(1, 1, n), Error);
+    CHECK_THROWS_AS(nn::Embedding(n, 1), Error);
+    CHECK_THROWS_AS(nn::Embedding(1, n), Error);
+    CHECK_THROWS_AS(nn::BatchNorm2d(n), Error);
+    CHECK_THROWS_AS(nn::LayerNorm(n), Error);
+    CHECK_THROWS_AS(nn::MultiheadAttention(n, 1), Error);
+    CHECK_THROWS_AS(nn::MultiheadAttention(4, n), Error);
+    CHECK_THROWS_AS(nn::MLP({n, 2}), Error);
+    CHECK_THROWS_AS(nn::CNN({.image_size = n}), Error);
+    CHECK_THROWS_AS(nn::ResNet18({.classes = n}), Error);
+    CHECK_THROWS_AS(nn::GPT({.vocabulary = n, .layers = 1, .dim = 4}), Error);
+    CHECK_THROWS_AS(nn::GPT({.vocabulary = 4, .context = n, .layers = 1, .dim = 4}), Error);
+    CHECK_THROWS_AS(nn::GPT({.vocabulary = 1, .context = 1, .layers = 1, .heads = 1, .dim = n}),
+                    Error);
+    CHECK_THROWS_AS(nn::MaxPool2d(2, {.padding = n ? n : -1}), ValueError);
+    if (n <= 0) CHECK_THROWS_AS(nn::MaxPool2d(n), ValueError);
+    if (n <= 0) CHECK_THROWS_AS(nn::AdaptiveAvgPool2d(n), ValueError);
+    if (n <= 0) CHECK_THROWS_AS(nn::Conv2d(1, 1, 1, {.stride = n}), ValueError);
+    if (n <= 0) CHECK_THROWS_AS(nn::Conv2d(1, 1, 1, {.dilation = n}), ValueError);
+    if (n < 0) CHECK_THROWS_AS(nn::Conv2d(1, 1, 1, {.padding = n}), ValueError);
+    CHECK_THROWS_AS(nn::Conv2d(1, 1, 1, {.groups = n}), ValueError);
+  }
+  set_memory_limit(0);
+  CHECK_THROWS_AS(nn::MLP({2, 2}, {.dropout = 1.5}), ValueError);
+  CHECK_THROWS_AS(nn::MLP({2, 2}, {.dropout = NAN}), ValueError);
+  CHECK_THROWS_AS(nn::Dropout(NAN), ValueError);
 }
 
 TEST_CASE("in the backward every layer is named", "[nn]") {

@@ -134,6 +134,18 @@ TEST_CASE("loading reports everything that differs and changes nothing", "[nn]")
   CHECK(sum(net.pair[0].weight).item() == 0);
 }
 
+TEST_CASE("a state that has a name twice is refused, strict or not", "[nn]") {
+  nn::Linear linear(2, 2);
+  nn::StateDict state = linear.state_dict();
+  state.push_back({"weight", zeros({2, 2})});
+  std::vector<double> before = linear.weight.to_vector<double>();
+  for (bool strict : {true, false})
+    CHECK_THROWS_WITH(linear.load_state_dict(state, strict),
+                      "Linear: the state does not fit, nothing was loaded: twice in the state: "
+                      "weight");
+  CHECK(linear.weight.to_vector<double>() == before);
+}
+
 TEST_CASE("a prefix that a wrapper left on every name is pointed out", "[nn]") {
   nn::Linear linear(2, 2);
   nn::StateDict wrapped;

@@ -5,6 +5,7 @@
 
 #include "nn/reference.h"
 #include "tapegrad/core/io/atomic_file.h"
+#include "tapegrad/core/io/safetensors.h"
 #include "tapegrad/optim/optim.h"
 #include "temporary_folder.h"
 
@@ -108,6 +109,36 @@ TEST_CASE("a checkpoint of another model gives one line that names the differenc
   CHECK_THROWS_WITH(optim::load_checkpoint(file.path(), {.model = &third.model, .optimizer = &sgd}),
                     Catch::EndsWith("SGD cannot take over the saved state: it is of AdamW"));
   CHECK(weights(third.model) == before);
+}
+
+TEST_CASE("a checkpoint whose parts have other dtypes or shapes changes nothing", "[optim]") {
+  TemporaryFile file("types.safetensors");
+  Run run;
+  run.train(0, 1);
+  optim::save_checkpoint(file.path(), run.parts());
+  auto refused = [&](Run& other, const std::string& part) {
+    std::vector<float> before = weights(other.model);
+    CHECK_THROWS_WITH(
+        optim::load_checkpoint(file.path(), other.parts()),
+        Catch::StartsWith("checkpoint " + file.path() + ": ") && Catch::Contains(part));
+    CHECK(weights(other.model) == before);
+    CHECK(other.schedule.step_count() == 0);
+  };
+  Run wide;
+  wide.model.to(f64);
+  refused(wide, "0.weight is f64 here and f32 in the state");
+  // The weights fit, what the optimizer keeps of one of them does not.
+  nn::Parameter extra(ones({3}));
+  Run grouped;
+  grouped.optimizer.add_group(optim::Parameters(NamedTensors{{"extra", extra}}), {});
+  refused(grouped, "it has 1 parameter groups, this optimizer 2");
+  SafetensorsFile saved(file.path());
+  NamedTensors tensors = load_safetensors(file.path());
+  for (auto& [name, x] : tensors)
+    if (name == "optimizer.0.weight.exp_avg") x = zeros({6, 8});
+  save_safetensors(file.path(), tensors, saved.metadata());
+  Run fresh;
+  refused(fresh, "damaged");  // its checksum tells
 }
 
 TEST_CASE("parts that a file does not hold, and files that are no checkpoint", "[optim]") {

@@ -1,6 +1,7 @@
 // Optimizers and schedules against PyTorch in float64; dtypes, layouts, threads.
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "nn/reference.h"
 #include "tapegrad/core/parallel.h"
@@ -167,6 +168,112 @@ TEST_CASE("settings and parameters out of place are errors", "[optim]") {
   CHECK_THROWS_WITH(optim::Adam(nn::ReLU()), "Adam was given no parameters");
   CHECK_THROWS_AS(optim::Adam({ones({2}, i64)}), DTypeError);
   CHECK_THROWS_AS(optim::Adam({a.weight * 2}), ValueError);
+  for (double bad : {-1e-9, double(NAN), -double(INFINITY)}) {
+    INFO(bad);
+    CHECK_THROWS_AS(optim::SGD(a, {.lr = bad}), ValueError);
+    CHECK_THROWS_AS(optim::SGD(a, {.momentum = bad}), ValueError);
+    CHECK_THROWS_AS(optim::SGD(a, {.weight_decay = bad}), ValueError);
+    CHECK_THROWS_AS(optim::Adam(a, {.lr = bad}), ValueError);
+    CHECK_THROWS_AS(optim::Adam(a, {.beta1 = bad}), ValueError);
+    CHECK_THROWS_AS(optim::AdamW(a, {.beta2 = bad}), ValueError);
+    CHECK_THROWS_AS(optim::AdamW(a, {.eps = bad}), ValueError);
+    CHECK_THROWS_AS(optim::AdamW(a, {.weight_decay = bad}), ValueError);
+  }
+  CHECK_THROWS_AS(optim::AdamW(a, {.beta2 = 1}), ValueError);
+  CHECK_THROWS_AS(optim::SGD(a, {.momentum = 0.9, .dampening = 0.1, .nesterov = true}), ValueError);
+}
+
+TEST_CASE("parameters of an optimizer: none, twice, undefined, without requires_grad", "[optim]") {
+  nn::Linear a(2, 2);
+  CHECK_THROWS_WITH(optim::SGD(std::vector<Tensor>{}), "SGD was given no parameters");
+  CHECK_THROWS_WITH(optim::SGD({a.weight, a.weight}),
+                    Catch::StartsWith("SGD was given the same tensor twice: 1"));
+  CHECK_THROWS_WITH(optim::SGD({Tensor(a.weight), Tensor()}),
+                    "SGD was given an undefined tensor as parameter 1");
+  optim::SGD sgd({a.weight}, {.lr = 0.5});
+  CHECK_THROWS_WITH(sgd.add_group({a.bias, a.weight}, {.lr = 1}),
+                    Catch::StartsWith("SGD was given the same tensor twice: 2"));
+  CHECK_THROWS_AS(sgd.add_group({a.bias}, {.lr = -1}), ValueError);
+  CHECK(sgd.group_count() == 1);  // what was refused left nothing behind
+  CHECK(sgd.parameters().size() == 1);
+  // One that does not require grad is taken, and never changes.
+  a.weight.requires_grad_(false);
+  std::vector<double> before = a.weight.to_vector<double>();
+  sum(a(ones({1, 2}))).backward();
+  sgd.step();
+  CHECK(a.weight.to_vector<double>() == before);
+}
+
+TEST_CASE("schedules out of place are errors", "[optim]") {
+  nn::Linear a(2, 2);
+  optim::SGD sgd(a, {.lr = 0.5});
+  const double nan = NAN, infinity = INFINITY;
+  CHECK_THROWS_AS(optim::StepLR(sgd, {.step_size = 0}), ValueError);
+  CHECK_THROWS_AS(optim::StepLR(sgd, {.gamma = nan}), ValueError);
+  for (double bad : {0.0, -0.5, 1.5, nan})
+    CHECK_THROWS_WITH(optim::LinearLR(sgd, {.start_factor = bad}),
+                      Catch::StartsWith("LinearLR: start_factor must be in (0, 1], got "));
+  for (double bad : {-0.5, 1.5, nan})
+    CHECK_THROWS_WITH(optim::LinearLR(sgd, {.end_factor = bad}),
+                      Catch::StartsWith("LinearLR: end_factor must be in [0, 1], got "));
+  CHECK_THROWS_AS(optim::LinearLR(sgd, {.total_steps = -1}), ValueError);
+  CHECK_THROWS_AS(optim::CosineLR(sgd, {}), ValueError);
+  CHECK_THROWS_AS(optim::CosineLR(sgd, {.total_steps = 5, .warmup_steps = 5}), ValueError);
+  CHECK_THROWS_AS(optim::CosineLR(sgd, {.total_steps = 5, .warmup_steps = -1}), ValueError);
+  CHECK_THROWS_AS(optim::CosineLR(sgd, {.total_steps = 5, .min_lr = infinity}), ValueError);
+  CHECK_THROWS_AS(optim::CosineRestarts(sgd, {.first_cycle = 0}), ValueError);
+  CHECK_THROWS_AS(optim::CosineRestarts(sgd, {.factor = 0}), ValueError);
+  CHECK_THROWS_AS(optim::CosineRestarts(sgd, {.min_lr = nan}), ValueError);
+  CHECK(sgd.lr(0) == 0.5);  // none of them has set a rate
+
+  optim::ConstantLR constant(sgd);
+  optim::StepLR falling(sgd, {.step_size = 3, .gamma = 0.5});
+  optim::LinearLR linear(sgd, {.start_factor = 1, .end_factor = 0, .total_steps = 10});
+  optim::CosineLR cosine(sgd, {.total_steps = 10});
+  optim::CosineRestarts restarts(sgd, {.first_cycle = 3, .factor = int64_t(1) << 62});
+  for (optim::Schedule* s :
+       std::vector<optim::Schedule*>{&constant, &falling, &linear, &cosine, &restarts}) {
+    INFO(s->name());
+    for (int64_t step : {int64_t(-1), std::numeric_limits<int64_t>::min()}) {
+      CHECK_THROWS_WITH(s->seek(step),
+                        s->name() + std::string(" counts steps from 0, got ") + to_text(step));
+      CHECK_THROWS_AS(s->rate(step, 1), ValueError);
+    }
+    CHECK(s->step_count() == 0);
+    s->seek(std::numeric_limits<int64_t>::max());
+    double rate = sgd.lr(0);
+    CHECK((rate >= 0 && rate <= 0.5));
+    CHECK_THROWS_AS(s->step(), ValueError);
+    CHECK(s->step_count() == std::numeric_limits<int64_t>::max());
+  }
+  // Half a cosine over 3 steps, then one over so many that it does not fall any more.
+  CHECK(restarts.rate(2, 1) == Approx(0.25));
+  CHECK(restarts.rate(3, 1) == Approx(1));
+  CHECK(restarts.rate(1000, 1) == Approx(1));
+}
+
+TEST_CASE("a saved state that names something twice, or makes no sense, is refused", "[optim]") {
+  nn::Parameter p(ones({2}));
+  optim::AdamW adam({p}, {.lr = 0.1});
+  p.set_grad(ones({2}));
+  adam.step();
+  optim::State good = adam.state_dict(), bad = good;
+  bad.tensors.push_back({"0.exp_avg", zeros({2})});
+  CHECK_THROWS_WITH(adam.load_state_dict(bad),
+                    "AdamW cannot take over the saved state: 0.exp_avg stands in it twice");
+  bad = good;
+  bad.values.push_back({"steps.0", "7"});
+  CHECK_THROWS_WITH(adam.load_state_dict(bad), Catch::EndsWith("steps.0 stands in it twice"));
+  for (auto& [key, value] : (bad = good).values)
+    if (key == "steps.0") value = "-3";
+  CHECK_THROWS_WITH(adam.load_state_dict(bad), Catch::EndsWith("0 has taken -3 steps"));
+  for (const Tensor& wrong : {Tensor(), zeros({3}), zeros({2}, f64), zeros({1, 2})}) {
+    (bad = good).tensors[0].second = wrong;
+    CHECK_THROWS_WITH(adam.load_state_dict(bad),
+                      Catch::Contains("0.exp_avg is " + to_text(wrong) + " in the state"));
+  }
+  adam.load_state_dict(good);
+  CHECK(adam.state_dict().tensors.size() == 2);
 }
 
 TEST_CASE("a parameter without gradient is left alone", "[optim]") {
