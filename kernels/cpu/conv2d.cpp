@@ -7,6 +7,7 @@
 #include "tapegrad/kernels/cpu/conv2d/correlate.h"
 #include "tapegrad/kernels/cpu/conv2d/image.h"
 #include "tapegrad/kernels/cpu/conv2d/weight_gradient.h"
+#include "tapegrad/kernels/cpu/lab/frame.h"
 #include "tapegrad/kernels/cpu/scratch.h"
 
 namespace tg::kernels {
@@ -89,6 +90,9 @@ bool fast_conv2d() { return fast.load(std::memory_order_relaxed); }
 void set_fast_conv2d(bool on) { fast.store(on, std::memory_order_relaxed); }
 
 void conv2d(Cpu, View x, View weight, View bias, MutView y, const Conv2dGeometry& geometry) {
+  const auto rung = lab::chosen_rung<lab::Images>();
+  if (rung && x.dtype != DType::f64 && x.numel > 0 && weight.numel > 0 && y.numel > 0) [[unlikely]]
+    return lab::run(rung, x, weight, bias, y, geometry);
   visit_computed(x.dtype, [&]<class T>() { forward<T>(x, weight, bias, y, geometry); });
 }
 

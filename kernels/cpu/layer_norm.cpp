@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tapegrad/kernels/cpu/lab/rungs.h"
 #include "tapegrad/kernels/cpu/row_math.h"
 #include "tapegrad/kernels/cpu/rows.h"
 
@@ -68,6 +69,11 @@ class RowOut {
 template <class W>
 void forward_row(int64_t n, const W* x, const W* weight, const W* bias, W* y, W* mean, W* rstd,
                  double eps) {
+  if constexpr (std::is_same_v<W, float>) {
+    const auto rung = lab::chosen_rung<lab::LayerNormRow>();
+    if (rung && n > 0) [[unlikely]]
+      return rung({n, x, weight, bias, eps, y, mean, rstd});
+  }
   *mean = W(sum_row(
                 n, W(0), [](const Packet<W>& v) { return v; }, x) /
             double(n));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tapegrad/kernels/cpu/lab/rungs.h"
 #include "tapegrad/kernels/cpu/row_math.h"
 #include "tapegrad/kernels/cpu/rows.h"
 
@@ -22,6 +23,11 @@ double exp_row(int64_t n, const W* x, W max, W* y) {
 
 template <class W>
 void softmax_row(int64_t n, const W* x, W* y) {
+  if constexpr (std::is_same_v<W, float>) {
+    const auto rung = lab::chosen_rung<lab::SoftmaxRow>();
+    if (rung && n > 0) [[unlikely]]
+      return rung({n, x, y});
+  }
   const Packet<W> scale = packet::set(W(1 / exp_row(n, x, max_row(n, x), y)));
   map_row(
       n, W(0), y, [&](const Packet<W>& v) { return packet::pmul(v, scale); }, y);

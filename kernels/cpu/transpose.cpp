@@ -5,6 +5,7 @@
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/cpu/gemm/simd.h"
 #include "tapegrad/kernels/cpu/grain.h"
+#include "tapegrad/kernels/cpu/lab/rungs.h"
 
 namespace tg::kernels {
 
@@ -53,6 +54,18 @@ Walk outer_loops(const Walk& w, int along) {
   return outer;
 }
 
+// The lab's rung takes a whole matrix at a time.
+void copy_by(lab::Kernel<lab::Matrix> rung, const Walk& w, int along, const char* x, char* y) {
+  constexpr int64_t kBytes = sizeof(float);
+  const int inner = w.rank - 1;
+  const Walk outer = outer_loops(w, along);
+  Position<2> at(outer, 0);
+  for (int64_t i = 0; i < outer.numel; ++i, at.advance(1))
+    rung({w.size[along], w.size[inner], reinterpret_cast<const float*>(x + at.offset[1]),
+          w.step[1][inner] / kBytes, reinterpret_cast<float*>(y + at.offset[0]),
+          w.step[0][along] / kBytes});
+}
+
 template <class T>
 void copy_typed(const Walk& w, int along, const char* x, char* y) {
   const int inner = w.rank - 1;
@@ -82,7 +95,10 @@ bool copy_transposed(const Walk& w, const char* x, char* y, int64_t bytes) {
     return false;
   for (int d = 0; d + 1 < w.rank; ++d) {
     if (w.step[1][d] != bytes || w.size[d] < 4) continue;
-    if (bytes == 4)
+    const auto rung = lab::chosen_rung<lab::Matrix>();
+    if (bytes == 4 && rung) [[unlikely]]
+      copy_by(rung, w, d, x, y);
+    else if (bytes == 4)
       copy_typed<float>(w, d, x, y);
     else if (bytes == 8)
       copy_typed<double>(w, d, x, y);

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "tapegrad/core/error.h"
+#include "tapegrad/tools/app/bench/bench.h"
 #include "tapegrad/tools/app/code_version.h"
 #include "tapegrad/tools/app/commands.h"
 #include "tapegrad/tools/app/config.h"
@@ -30,10 +31,11 @@ int report(std::string message, int status) {
 struct CommandLine {
   CLI::App app{"Trains and uses models written with tapegrad."};
   TrainArguments train;
-  std::vector<std::string> words, files;
+  BenchArguments bench;
+  std::vector<std::string> words, files, kernels;
   std::string checkpoint;
   int samples = 0;
-  CLI::App *train_app, *eval_app, *predict_app, *info_app;
+  CLI::App *train_app, *eval_app, *predict_app, *info_app, *bench_app;
 
   CommandLine() {
     app.set_version_flag("--version", fmt::format("{} ({})", TAPEGRAD_VERSION, code_commit()));
@@ -49,6 +51,20 @@ struct CommandLine {
     predict_app->add_option("--samples", samples, "instead, the first N test images");
     info_app = app.add_subcommand("info", "version, devices, threads; or a checkpoint");
     info_app->add_option("checkpoint", checkpoint, "what a .safetensors file of a run holds");
+    bench_app = app.add_subcommand("bench", "the machine's roofs, and operators against them");
+    bench_app->add_option("what", bench.words, "lab [LADDER...]: the kernel lab, rung by rung");
+    bench_app->add_option("--compare", bench.compare, "instead, what changed between two files")
+        ->expected(2);
+    bench_app->add_option("--json", bench.json, "a file for the results");
+    bench_app->add_option("--only", bench.only, "operators with this in their name");
+    bench_app->add_option("--threads", bench.threads, "0: all cores, but one for the lab");
+    bench_app->add_option("--rounds", bench.rounds, "of all measurements")->capture_default_str();
+    bench_app->add_option("--seconds", bench.seconds, "of one measurement")->capture_default_str();
+    for (CLI::App* command : {train_app, bench_app})
+      command
+          ->add_option("--kernel", kernels, "LADDER:RUNG of the kernel lab, in the engine's place")
+          ->expected(1)
+          ->take_all();
   }
 
   // ValueError for a first word that is no command: CLI11 would complain about all words instead.
@@ -68,6 +84,7 @@ struct CommandLine {
   }
 
   int run(int argc, char** argv) {
+    use_kernels(kernels);
     if (*train_app) {
       train.command.assign(argv, argv + argc);
       for (const std::string& word : words) {
@@ -83,6 +100,10 @@ struct CommandLine {
     if (*eval_app) return eval_command(checkpoint, words);
     if (*predict_app) return predict_command(checkpoint, files, samples);
     if (*info_app) return info_command(checkpoint);
+    if (*bench_app) {
+      bench.command.assign(argv, argv + argc);
+      return bench_command(bench);
+    }
     return 0;
   }
 };

@@ -4,20 +4,16 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "tapegrad/core/error.h"
 #include "tapegrad/core/io/atomic_file.h"
 #include "tapegrad/core/io/file_reader.h"
-#include "tapegrad/core/parallel.h"
-#include "tapegrad/tools/app/code_version.h"
+#include "tapegrad/tools/app/circumstances.h"
 
 namespace tg::app {
 namespace fs = std::filesystem;
@@ -39,14 +35,6 @@ void move_aside(const std::string& path) {
   }
 }
 
-std::string now_text() {
-  std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1,
-                     utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
-}
-
 Json config_json(const TrainConfig& config) {
   Json json;
   for_each_key(config, [&](const std::string& name, const auto& field, const char*) {
@@ -57,32 +45,6 @@ Json config_json(const TrainConfig& config) {
       json[name.substr(0, dot)][name.substr(dot + 1)] = field;
   });
   return json;
-}
-
-// When, how, with which code and on which machine.
-Json circumstances(const std::vector<std::string>& command) {
-  std::error_code ignored;
-  utsname machine{};
-  uname(&machine);
-  Json json;
-  json["time"] = now_text();
-  json["command"] = command;
-  json["folder"] = fs::current_path(ignored).string();
-  json["code"] = {{"version", TAPEGRAD_VERSION},
-                  {"commit", code_commit()},
-                  {"compiler", __VERSION__},
-                  {"compiled_for", TAPEGRAD_ARCH}};
-  json["machine"] = {{"host", machine.nodename},
-                     {"system", std::string(machine.sysname) + " " + machine.release},
-                     {"architecture", machine.machine},
-                     {"cores", std::thread::hardware_concurrency()},
-                     {"threads", num_threads()}};
-  return json;
-}
-
-// Names of files need not be UTF-8, which JSON is: what is not becomes a replacement character.
-std::string text_of(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

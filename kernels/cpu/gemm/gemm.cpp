@@ -5,6 +5,7 @@
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/cpu/gemm/block_product.h"
 #include "tapegrad/kernels/cpu/gemm/row_product.h"
+#include "tapegrad/kernels/cpu/lab/frame.h"
 
 namespace tg::kernels::gemm {
 namespace {
@@ -168,6 +169,11 @@ void multiply_batch(const Product<T>& p, const Batch& batch) {
   });
 }
 
+template <class T>
+bool is_empty(const Product<T>& p) {
+  return p.rows == 0 || p.columns == 0 || p.depth == 0;
+}
+
 // Operands without elements may have no memory at all. Their addresses, which nothing reads, are
 // then counted from C's.
 template <class T>
@@ -181,6 +187,8 @@ Product<T> with_addresses(Product<T> p) {
 }  // namespace
 
 void multiply(const Product<float>& product, const Batch& batch) {
+  if (const auto rung = lab::chosen_rung<lab::Product>(); rung && !is_empty(product)) [[unlikely]]
+    return lab::run(rung, product, batch);
   multiply_batch(with_addresses(product), batch);
 }
 void multiply(const Product<double>& product, const Batch& batch) {
