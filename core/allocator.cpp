@@ -101,7 +101,12 @@ void* gpu_allocate(Device device, size_t bytes, Purpose purpose) {
   const int64_t live = a.live.fetch_add(int64_t(bytes)) + int64_t(bytes);
   const bool allowed = bytes <= detail::kLargestBlock && live <= a.limit.load();
   void* data = nullptr;
-  if constexpr (kCuda) data = allowed ? cuda::take_block(device, bytes) : nullptr;
+  try {
+    if constexpr (kCuda) data = allowed ? cuda::take_block(device, bytes) : nullptr;
+  } catch (...) {  // a device that is not there, or that has failed
+    a.live.fetch_sub(int64_t(bytes));
+    throw;
+  }
   if (!data) {
     a.live.fetch_sub(int64_t(bytes));
     out_of_memory(device, bytes, live > a.limit.load());

@@ -1,13 +1,11 @@
 // Blocks of device memory, kept by size class when they are freed: cudaMalloc and cudaFree wait for
 // the device, which would cost more than most kernels.
-#include <cuda_runtime_api.h>
-
 #include <map>
 #include <mutex>
 #include <vector>
 
 #include "tapegrad/core/cpu_memory.h"
-#include "tapegrad/core/cuda/cuda.h"
+#include "tapegrad/core/cuda/runtime.h"
 
 namespace tg::cuda {
 namespace {
@@ -40,6 +38,18 @@ void release(Pool& pool) {
   pool.free_blocks.clear();
 }
 
+// Null where the device has no more; any other failure, of a kernel before for instance, raises.
+void* new_block(size_t bytes) {
+  void* block = nullptr;
+  const cudaError_t error = cudaMalloc(&block, bytes);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // not an error of whoever asks next
+    return nullptr;
+  }
+  check(error, "cudaMalloc");
+  return block;
+}
+
 }  // namespace
 
 void* take_block(Device device, size_t bytes) {
@@ -54,16 +64,12 @@ void* take_block(Device device, size_t bytes) {
     found->second.pop_back();
     return block;
   }
-  void* block = nullptr;
-  if (cudaMalloc(&block, size) != cudaSuccess) {
-    cudaGetLastError();
+  void* block = new_block(size);
+  if (!block) {
     release(pool);
-    if (cudaMalloc(&block, size) != cudaSuccess) {
-      cudaGetLastError();
-      return nullptr;
-    }
+    block = new_block(size);
   }
-  pool.reserved += int64_t(size);
+  if (block) pool.reserved += int64_t(size);
   return block;
 }
 
