@@ -12,6 +12,9 @@
 #include <cstdint>
 
 #ifndef __CUDACC__
+// Not <cmath>: as for nvcc, exp(float) without std:: must be a float and not go by way of double.
+#include <math.h>
+
 #include "tapegrad/kernels/simt/atomics.h"
 #include "tapegrad/kernels/simt/builtins.h"
 #include "tapegrad/kernels/simt/collectives.h"
@@ -74,7 +77,7 @@ __device__ __forceinline__ void wait_for_copies() {
 // d [16,8] += a [16,16] b [16,8] by a whole warp; fragments as in kernels/simt/tensor_core.h.
 template <class T>
 __device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  if constexpr (sizeof(T) == 2 && __is_same(T, __nv_bfloat16))
+  if constexpr (__is_same(T, __nv_bfloat16))
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
         "{%8,%9}, {%0,%1,%2,%3};\n"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
@@ -97,12 +100,6 @@ __device__ __forceinline__ void load_matrices_transposed(uint32_t (&words)[4], u
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                : "r"(shared)
                : "memory");
-}
-// 2^x in one instruction: about 2 units in the last place, results below the normal range are 0.
-__device__ __forceinline__ float exp2_fast(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
 }
 
 #else
@@ -159,7 +156,6 @@ inline void load_matrices_transposed(uint32_t (&words)[4], uint32_t shared,
   simt::LoadedMatrices own{words, simt::shared_at(shared, 16, "ldmatrix", place)};
   simt::warp_meeting(~0u, simt::load_matrices_transposed, &own, "ldmatrix.trans", place);
 }
-inline float exp2_fast(float x) { return std::exp2(x); }
 
 #endif
 

@@ -1,5 +1,6 @@
 // Kernels with faults: what is noticed, and what is said about it.
 #include "simt/device_array.h"
+#include "tapegrad/core/allocator.h"
 
 using namespace tg;
 using namespace tg::test;
@@ -146,6 +147,11 @@ TEST_CASE("simt: a fault of one thread names it, and every later call fails", "[
   CHECK(cudaGetLastError() == cudaErrorLaunchFailure);
   CHECK(cudaGetLastError() == cudaErrorLaunchFailure);  // it stays
   CHECK(gpu::launch<traps>({1, 1}) == cudaErrorLaunchFailure);
+  // The allocator must not take that for memory that has run out.
+  const Device device(Device::cuda, 0);
+  CHECK_THROWS_WITH(allocate(device, 4, Purpose::workspace),
+                    Contains("cudaMalloc: kernel") && Contains("traps, block"));
+  CHECK(memory_stats(device).live == 0);
   CHECK(cudaDeviceReset() == cudaSuccess);
   CHECK(cudaGetLastError() == cudaSuccess);
   DeviceArray<int> out(4);

@@ -91,6 +91,44 @@ TEST_CASE("simt: error codes have names and texts", "[simt]") {
   CHECK(std::string(p.name) == "emulated on the CPU");
 }
 
+TEST_CASE("simt: what the runtime tells of itself and of a pointer", "[simt]") {
+  FreshDevice fresh;
+  int runtime = 0, driver = 0, value = 0;
+  CHECK(cudaRuntimeGetVersion(&runtime) == cudaSuccess);
+  CHECK(cudaDriverGetVersion(&driver) == cudaSuccess);
+  CHECK(runtime == CUDART_VERSION);
+  CHECK(driver >= runtime);
+  CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0) == cudaSuccess);
+  CHECK(value == 227 << 10);
+  CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrComputeCapabilityMajor, 1) ==
+        cudaErrorInvalidDevice);
+  CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice);
+  CHECK(cudaGetLastError() == cudaErrorInvalidDevice);  // looking did not clear it
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+
+  DeviceArray<int> x(1);
+  Pinned<int> pinned(1);
+  cudaPointerAttributes p;
+  CHECK(cudaPointerGetAttributes(&p, x.get()) == cudaSuccess);
+  CHECK((p.type == cudaMemoryTypeDevice && p.devicePointer == x.get()));
+  CHECK(cudaPointerGetAttributes(&p, pinned.data) == cudaSuccess);
+  CHECK((p.type == cudaMemoryTypeHost && p.hostPointer == pinned.data));
+  CHECK(cudaPointerGetAttributes(&p, &value) == cudaSuccess);
+  CHECK((p.type == cudaMemoryTypeUnregistered && !p.devicePointer));
+}
+
+TEST_CASE("simt: a function of the host runs when its stream comes to it", "[simt]") {
+  FreshDevice fresh;
+  simt::settings().lazy_streams = true;
+  Stream stream;
+  int calls = 0;
+  auto count = [](void* n) { ++*static_cast<int*>(n); };
+  CHECK(cudaLaunchHostFunc(stream.handle, count, &calls) == cudaSuccess);
+  CHECK(calls == 0);
+  CHECK(cudaStreamSynchronize(stream.handle) == cudaSuccess);
+  CHECK(calls == 1);
+}
+
 TEST_CASE("simt: a lazy stream shows a synchronise that is missing", "[simt]") {
   FreshDevice fresh;
   DeviceArray<int> x(std::vector<int>{4});

@@ -110,6 +110,33 @@ __global__ void last_block(const int* in, int* partial, unsigned* finished, int*
   *out = sum;
 }
 
+__global__ void small_functions(int* bits, float* numbers, const float* in) {
+  const int values[] = {__popc(0xF0F0u),
+                        __popcll(~0ull),
+                        __clz(1),
+                        __clz(0),
+                        __ffs(0),
+                        __ffs(12),
+                        __float_as_int(1.0f),
+                        int(__umulhi(~0u, 6u)),
+                        int(__float_as_uint(2.0f)),
+                        int(atomicAnd(bits, 0x3))};
+  for (int i = 0; i < 10; ++i) bits[1 + i] = values[i];
+  // A float stays one, where a double would hide what it rounds.
+  static_assert(sizeof(exp(*in)) == 4 && sizeof(sqrt(*in)) == 4 && sizeof(fma(*in, *in, *in)) == 4);
+  const float floats[] = {__int_as_float(0x40400000),
+                          __uint_as_float(0xC0000000u),
+                          __fmaf_rn(2, 3, 4),
+                          rsqrtf(4),
+                          float(rsqrt(16.0)),
+                          __fdividef(9, 2),
+                          __expf(0),
+                          __logf(1),
+                          __ldg(in),
+                          __ldcs(in + 1)};
+  for (int i = 0; i < 10; ++i) __stcs(numbers + i, floats[i]);
+}
+
 __constant__ int table[4];
 __global__ void read_constant(int* out) { out[threadIdx.x] = table[threadIdx.x]; }
 
@@ -235,6 +262,17 @@ TEST_CASE("simt: the last block to finish sees the others' results", "[simt]") {
     gpu::launch<last_block>({50, 64}, in.get(), partial.get(), finished.get(), out.get());
     CHECK(out.values()[0] == 1275);
   });
+}
+
+TEST_CASE("simt: bits and fast maths", "[simt]") {
+  FreshDevice fresh;
+  DeviceArray<int> bits(std::vector<int>(11, 0x6));
+  DeviceArray<float> numbers(10), in(std::vector<float>{-7, 8});
+  REQUIRE(gpu::launch<small_functions>({1, 1}, bits.get(), numbers.get(),
+                                       static_cast<const float*>(in.get())) == cudaSuccess);
+  CHECK(bits.values() ==
+        std::vector<int>{0x2, 8, 64, 31, 32, 0, 3, 0x3f800000, 5, 0x40000000, 0x6});
+  CHECK(numbers.values() == std::vector<float>{3, -2, 10, 0.5f, 0.25f, 4.5f, 1, 0, -7, 8});
 }
 
 TEST_CASE("simt: constant memory holds what was copied to it", "[simt]") {

@@ -38,8 +38,8 @@ std::string Races::check_byte(Byte& b, const Access& now) {
   if (b.write.happened && !(b.atomic && now.atomic) && !ordered(b.write, now))
     wrong = told(now.write ? "write" : "read", now, "after the write", b.write, block_);
   const bool readers_met = b.read.block == block_ && b.read.block_meetings < block_meetings_;
-  if (wrong.empty() && now.write && b.read.happened && !now.atomic && !readers_met &&
-      (b.several_read || !ordered(b.read, now)))
+  if (wrong.empty() && now.write && b.read.happened && !(b.atomic_reads && now.atomic) &&
+      !readers_met && (b.several_read || !ordered(b.read, now)))
     wrong = told("write", now, "after the read", b.read, block_);
   if (wrong.empty() && now.memory == Memory::shared && !now.write && !b.write.happened)
     wrong = "reads shared memory that nobody wrote, at " + line_of(now.code) + " by thread " +
@@ -52,9 +52,11 @@ std::string Races::check_byte(Byte& b, const Access& now) {
     b.atomic = now.atomic;
     b.read.happened = b.several_read = false;
   } else {
-    b.several_read =
-        b.read.happened && !readers_met && (b.several_read || b.read.thread != now.thread);
-    b.read = moment;
+    const bool first = !b.read.happened || readers_met;
+    b.several_read = !first && (b.several_read || b.read.thread != now.thread);
+    // What may race with an atomic write is remembered, whatever atomic reads follow.
+    if (first || b.atomic_reads || !now.atomic) b.read = moment;
+    b.atomic_reads = now.atomic && (first || b.atomic_reads);
   }
   return wrong;
 }

@@ -32,6 +32,7 @@ class Races {
     Moment write, read;
     bool atomic = false;        // the write
     bool several_read = false;  // more than the one in `read`, since the block met last
+    bool atomic_reads = false;  // all of these; else `read` is one that is not
   };
   Byte& byte_at(const Access& access, uintptr_t offset);
   bool ordered(const Moment& before, const Access& now) const;

@@ -49,6 +49,14 @@ __global__ void never_written(float* out) {
 
 __global__ void two_blocks(int* out) { *out = int(blockIdx.x); }
 __global__ void two_blocks_atomic(int* out) { atomicAdd(out, 1); }
+// Thread 0 reads, which is not atomic.
+__global__ void reads_beside_atomics(int* out, int* seen) {
+  if (threadIdx.x == 0)
+    *seen = *out;
+  else
+    atomicAdd(out, 1);
+}
+__global__ void past_dynamic_shared() { gpu::dynamic_shared<int>()[threadIdx.x] = 1; }
 
 __global__ void host_memory(const float* in, float* out) { *out = *in; }
 
@@ -128,6 +136,25 @@ TEST_CASE("hooks: blocks are not ordered, atomic operations are", "[hooks]") {
       findings<two_blocks>({2, 1}, out.get()),
       Contains("global memory race: write at hooks_test.cpp:") && Contains("of another block"));
   CHECK(findings<two_blocks_atomic>({5, 64}, out.get()) == "");
+}
+
+TEST_CASE("hooks: a read beside an atomic operation is a race, whichever comes first", "[hooks]") {
+  Watched watched;
+  for (simt::Order order : kOrders) {
+    simt::settings().order = order;
+    simt::hooks::clear_costs();
+    DeviceArray<int> out(std::vector<int>{0}), seen(1);
+    CHECK_THAT(
+        findings<reads_beside_atomics>({1, 2}, out.get(), seen.get()),
+        Contains("global memory race: ") && Contains("by thread 0") && Contains("by thread 1"));
+  }
+}
+
+TEST_CASE("hooks: an access past the end of dynamic shared memory", "[hooks]") {
+  Watched watched;
+  CHECK(findings<past_dynamic_shared>({1, 4, 16}) == "");
+  CHECK_THAT(findings<past_dynamic_shared>({1, 5, 16}),
+             Contains("access past the end of dynamic shared memory, at hooks_test.cpp:"));
 }
 
 TEST_CASE("hooks: an access outside of device memory", "[hooks]") {
