@@ -11,6 +11,19 @@ namespace tg::kernels {
 // others: f16 and bf16 are computed in f32. weight, bias, dweight, dbias, running estimates: [C] of
 // any float dtype; where `data` is null they are left out.
 
+// Which of the two layouts: true if the channels of a pixel lie next to each other.
+inline bool channels_are_innermost(const View& x) {
+  Shape shape = x.shape(), strides = x.strides();
+  for (Shape* s : {&shape, &strides}) {
+    const int64_t of_channels = (*s)[1];
+    s->erase(1);
+    s->push_back(of_channels);
+  }
+  const bool innermost = is_contiguous(shape, strides);
+  check<InternalError>(innermost || x.is_contiguous(), "layout of strides", x.strides());
+  return innermost;
+}
+
 // Over the n values of a channel: mean, and rstd = 1 / sqrt(variance + eps) with the variance
 // divided by n. The running estimates move by `momentum` towards the mean and the variance divided
 // by n - 1.

@@ -14,5 +14,7 @@ void copy(Cuda, View x, MutView y);
 // Every element of y becomes the value, converted as above.
 void fill(Cpu, MutView y, Scalar value);
 void fill(Cuda, MutView y, Scalar value);
+// The bits of such an element, from the lowest on.
+uint64_t bits_of(Scalar value, DType dtype);
 
 }  // namespace tg::kernels

@@ -38,6 +38,20 @@ void visit_float(DType t, F&& fn) {  // f32, f64
   }
 }
 template <class F>
+void visit_any_float(DType t, F&& fn) {  // f32, f64, and f16 and bf16 as Half and BFloat16
+  switch (t) {
+    case DType::f16:
+      return fn.template operator()<Half>();
+    case DType::bf16:
+      return fn.template operator()<BFloat16>();
+    case DType::f32:
+    case DType::f64:
+      return visit_float(t, fn);
+    default:
+      fail<DTypeError>("works on floats, got", t);
+  }
+}
+template <class F>
 void visit_integral(DType t, F&& fn) {  // i8 u8 i16 i32 i64
   switch (t) {
     case DType::i8:
@@ -57,18 +71,10 @@ void visit_integral(DType t, F&& fn) {  // i8 u8 i16 i32 i64
 template <class F>
 void visit_all(DType t, F&& fn) {  // every dtype; f16 and bf16 as Half and BFloat16
   switch (t) {
-    case DType::f32:
-      return fn.template operator()<float>();
-    case DType::f64:
-      return fn.template operator()<double>();
-    case DType::f16:
-      return fn.template operator()<Half>();
-    case DType::bf16:
-      return fn.template operator()<BFloat16>();
     case DType::boolean:
       return fn.template operator()<bool>();
     default:
-      return visit_integral(t, fn);
+      return is_floating(t) ? visit_any_float(t, fn) : visit_integral(t, fn);
   }
 }
 // For code that only moves elements: an unsigned integer of the element's size.

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 
+#include "tapegrad/core/host_device.h"
 #include "tapegrad/core/view.h"
 #include "tapegrad/kernels/dispatch.h"
 
@@ -13,20 +14,38 @@ struct PoolAxis {
   int64_t kernel = 1, stride = 1, padding = 0;
   bool adaptive = false;  // windows that cut the inputs into `results` parts as evenly as possible
 
-  int64_t begin(int64_t o) const {
+  TG_HD int64_t begin(int64_t o) const {
     return adaptive ? o * inputs / results : std::max<int64_t>(0, o * stride - padding);
   }
-  int64_t end(int64_t o) const {
+  TG_HD int64_t end(int64_t o) const {
     return adaptive ? ((o + 1) * inputs + results - 1) / results
                     : std::min(inputs, o * stride - padding + kernel);
   }
   // Positions the window would cover if padding counted. A window may also reach past the padding
   // (when sizes are rounded up): what lies there never counts.
-  int64_t padded_count(int64_t o) const {
+  TG_HD int64_t padded_count(int64_t o) const {
     const int64_t first = o * stride - padding;
     return adaptive ? end(o) - begin(o) : std::min(first + kernel, inputs + padding) - first;
   }
+  // The results whose windows cover position i: from the first to before the end.
+  TG_HD int64_t first_result(int64_t i) const {
+    if (adaptive) return i * results / inputs;
+    const int64_t past = i + padding - kernel;
+    return past < 0 ? 0 : past / stride + 1;
+  }
+  TG_HD int64_t end_result(int64_t i) const {
+    const int64_t last = adaptive ? ((i + 1) * results - 1) / inputs : (i + padding) / stride;
+    return std::min(results, last + 1);
+  }
 };
+
+// fn.operator()<P>() for the type of the positions below.
+template <class F>
+void visit_position(DType t, F&& fn) {
+  if (t == DType::u8) return fn.template operator()<uint8_t>();
+  check<InternalError>(t == DType::i32, "positions of type", t);
+  fn.template operator()<int32_t>();
+}
 
 // x, dx [N,C,H,W], y, dy [N,C,H',W'] of one float dtype; any strides, fastest where the channels of
 // a pixel lie next to each other. Windows are walked row by row.

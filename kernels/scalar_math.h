@@ -11,11 +11,7 @@
 #include <cmath>
 #include <type_traits>
 
-#ifdef __CUDACC__
-#define TG_HD __host__ __device__
-#else
-#define TG_HD
-#endif
+#include "tapegrad/core/host_device.h"
 
 namespace tg::functor {
 

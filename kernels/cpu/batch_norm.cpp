@@ -115,13 +115,7 @@ struct Layout {
   explicit Layout(const View& x) {
     constexpr int64_t kPieceValues = 16 << 10;
     channels = x.size(1);
-    Shape shape = x.shape(), strides = x.strides();
-    shape.erase(1);
-    strides.erase(1);
-    shape.push_back(channels);
-    strides.push_back(x.stride(1));
-    channel_rows = is_contiguous(shape, strides);
-    check<InternalError>(channel_rows || x.is_contiguous(), "layout of strides", x.strides());
+    channel_rows = channels_are_innermost(x);
     row_size = channel_rows ? channels : x.numel / std::max<int64_t>(1, x.size(0) * channels);
     rows = row_size == 0 ? 0 : x.numel / row_size;
     rows_per_piece = std::clamp<int64_t>(kPieceValues / std::max<int64_t>(1, row_size), 1, 512);

@@ -76,17 +76,23 @@ void copy(Cpu, View x, MutView y) {
   }
 }
 
-void fill(Cpu, MutView y, Scalar value) {
-  if (y.numel == 0) return;
-  char element[8];
-  int64_t bytes = int64_t(size_of(y.dtype));
+uint64_t bits_of(Scalar value, DType dtype) {
+  uint64_t bits = 0;
   if (value.is_floating()) {
     double v = value.to_double();
-    convert_run(DType::f64, y.dtype)(&v, element, 1);
+    convert_run(DType::f64, dtype)(&v, &bits, 1);
   } else {
     int64_t v = value.to_int64();
-    convert_run(DType::i64, y.dtype)(&v, element, 1);
+    convert_run(DType::i64, dtype)(&v, &bits, 1);
   }
+  return bits;
+}
+
+void fill(Cpu, MutView y, Scalar value) {
+  if (y.numel == 0) return;
+  const uint64_t bits = bits_of(value, y.dtype);
+  const char* element = reinterpret_cast<const char*>(&bits);
+  int64_t bytes = int64_t(size_of(y.dtype));
   Layout operands[] = {layout_of(y)};
   Walk w = plan_walk(operands);
   parallel_for(w.numel, kElementGrain, [&](int64_t begin, int64_t end) {

@@ -61,10 +61,7 @@ void fill_masked(const View& x, const View& mask, T value, const MutView& y) {
 
 void masked_fill(Cpu, View x, View mask, Scalar value, MutView y) {
   if (y.numel == 0) return;
-  // The bits of the value in y's dtype, by way of a tensor of one element.
-  uint64_t bits = 0;
-  Shape none;
-  fill(Cpu{}, MutView{{&bits, y.dtype, &none, &none, 1}}, value);
+  const uint64_t bits = bits_of(value, y.dtype);
   visit_bytes(y.dtype, [&]<class T>() { fill_masked<T>(x, mask, T(bits), y); });
 }
 

@@ -20,13 +20,6 @@ constexpr int kBlock = 16;
 template <class T>
 using Compute = std::conditional_t<sizeof(T) == 2, float, T>;  // f16 and bf16 compute in f32
 
-template <class F>
-void visit_parameter(DType t, F&& fn) {
-  if (t == f16) return fn.template operator()<Half>();
-  if (t == bf16) return fn.template operator()<BFloat16>();
-  visit_float(t, fn);
-}
-
 // Up to kBlock values of one tensor in the type they are computed in, filled up with zeros.
 template <class T>
 struct Copy {
@@ -175,7 +168,7 @@ double reduce(std::span<const View> tensors, Map&& map, Combine&& combine) {
     const Chunk& chunk = chunks[size_t(c)];
     const View& x = tensors[chunk.entry];
     double result = 0;
-    visit_parameter(x.dtype, [&]<class T>() { result = map(x.as<T>(), chunk.begin, chunk.end); });
+    visit_any_float(x.dtype, [&]<class T>() { result = map(x.as<T>(), chunk.begin, chunk.end); });
     return result;
   };
   return parallel_reduce(
@@ -194,7 +187,7 @@ void change_all(std::span<const MutView> tensors, Change&& change) {
   for_chunks(
       tensors, [](const MutView& x) { return x.numel; },
       [&](const MutView& x, int64_t begin, int64_t end) {
-        visit_parameter(x.dtype, [&]<class T>() {
+        visit_any_float(x.dtype, [&]<class T>() {
           for_blocks<T>(
               begin, end,
               [&](Compute<T>* v) {
@@ -211,7 +204,7 @@ void sgd(Cpu, std::span<const SgdEntry> entries, const SgdRule& rule) {
   for_chunks(
       entries, [](const SgdEntry& e) { return e.parameter.numel; },
       [&](const SgdEntry& e, int64_t begin, int64_t end) {
-        visit_parameter(e.parameter.dtype, [&]<class T>() { sgd_chunk<T>(e, rule, begin, end); });
+        visit_any_float(e.parameter.dtype, [&]<class T>() { sgd_chunk<T>(e, rule, begin, end); });
       });
 }
 
@@ -219,7 +212,7 @@ void adam(Cpu, std::span<const AdamEntry> entries, const AdamRule& rule) {
   for_chunks(
       entries, [](const AdamEntry& e) { return e.parameter.numel; },
       [&](const AdamEntry& e, int64_t begin, int64_t end) {
-        visit_parameter(e.parameter.dtype, [&]<class T>() { adam_chunk<T>(e, rule, begin, end); });
+        visit_any_float(e.parameter.dtype, [&]<class T>() { adam_chunk<T>(e, rule, begin, end); });
       });
 }
 

@@ -21,24 +21,6 @@ constexpr int kLanes = 16;
 // A piece of parallel work: channels of one image, and how many values make it worth a thread.
 constexpr int64_t kChannelBlock = 4 * kLanes, kPieceValues = 16 << 10;
 
-template <class F>
-void visit_floats(DType t, F&& fn) {
-  switch (t) {
-    case DType::f16:
-      return fn.template operator()<Half>();
-    case DType::bf16:
-      return fn.template operator()<BFloat16>();
-    default:
-      return visit_float(t, fn);
-  }
-}
-template <class F>
-void visit_position(DType t, F&& fn) {
-  if (t == DType::u8) return fn.template operator()<uint8_t>();
-  check<InternalError>(t == DType::i32, "positions of type", t);
-  fn.template operator()<int32_t>();
-}
-
 // A [N,C,H,W] tensor of known type.
 template <class T>
 struct Image {
@@ -356,32 +338,32 @@ void spread(View dy_view, MutView dx_view, const PoolAxis& h, const PoolAxis& w,
 }  // namespace
 
 void max_pool2d(Cpu, View x, MutView y, MutView position, const PoolAxis& h, const PoolAxis& w) {
-  visit_floats(x.dtype, [&]<class T>() {
+  visit_any_float(x.dtype, [&]<class T>() {
     visit_position(position.dtype, [&]<class P>() { max_forward<T, P>(x, y, position, h, w); });
   });
 }
 
 void max_pool2d_scatter(Cpu, View dy, View position, MutView dx, const PoolAxis& h,
                         const PoolAxis& w) {
-  visit_floats(dy.dtype, [&]<class T>() {
+  visit_any_float(dy.dtype, [&]<class T>() {
     visit_position(position.dtype, [&]<class P>() { scatter<T, P>(dy, position, dx, h, w); });
   });
 }
 
 void max_pool2d_gather(Cpu, View x, View position, MutView y, const PoolAxis& h,
                        const PoolAxis& w) {
-  visit_floats(x.dtype, [&]<class T>() {
+  visit_any_float(x.dtype, [&]<class T>() {
     visit_position(position.dtype, [&]<class P>() { gather<T, P>(x, position, y, h, w); });
   });
 }
 
 void avg_pool2d(Cpu, View x, MutView y, const PoolAxis& h, const PoolAxis& w, bool count_padding) {
-  visit_floats(x.dtype, [&]<class T>() { average<T>(x, y, h, w, count_padding); });
+  visit_any_float(x.dtype, [&]<class T>() { average<T>(x, y, h, w, count_padding); });
 }
 
 void avg_pool2d_backward(Cpu, View dy, MutView dx, const PoolAxis& h, const PoolAxis& w,
                          bool count_padding) {
-  visit_floats(dy.dtype, [&]<class T>() { spread<T>(dy, dx, h, w, count_padding); });
+  visit_any_float(dy.dtype, [&]<class T>() { spread<T>(dy, dx, h, w, count_padding); });
 }
 
 }  // namespace tg::kernels

@@ -28,17 +28,10 @@ void draw(int64_t n, const RandomState& state, Numbers numbers, Visit visit) {
   });
 }
 
-template <class F>
-void visit_floats(DType t, F&& fn) {
-  if (t == DType::f16) return fn.template operator()<Half>();
-  if (t == DType::bf16) return fn.template operator()<BFloat16>();
-  visit_float(t, fn);
-}
-
 }  // namespace
 
 void uniform(Cpu, MutView y, double low, double high, const RandomState& state) {
-  visit_floats(y.dtype, [&]<class T>() {
+  visit_any_float(y.dtype, [&]<class T>() {
     using D = Drawn<T>;
     T* out = y.as<T>();
     D from = D(low), width = D(high - low);
@@ -53,7 +46,7 @@ void uniform(Cpu, MutView y, double low, double high, const RandomState& state) 
 }
 
 void normal(Cpu, MutView y, double mean, double std, const RandomState& state) {
-  visit_floats(y.dtype, [&]<class T>() {
+  visit_any_float(y.dtype, [&]<class T>() {
     using D = Drawn<T>;
     T* out = y.as<T>();
     D m = D(mean), s = D(std);
@@ -84,7 +77,7 @@ void randint(Cpu, MutView y, int64_t low, uint64_t range, const RandomState& sta
 }
 
 void bernoulli(Cpu, View p, MutView y, const RandomState& state) {
-  visit_floats(p.dtype, [&]<class T>() {
+  visit_any_float(p.dtype, [&]<class T>() {
     using D = Drawn<T>;
     const T* chance = p.as<T>();
     T* out = y.as<T>();

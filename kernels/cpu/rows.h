@@ -17,19 +17,6 @@ namespace tg::kernels {
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// visit_float with f16 and bf16 too, as Half and BFloat16.
-template <class F>
-void visit_any_float(DType t, F&& fn) {
-  switch (t) {
-    case DType::f16:
-      return fn.template operator()<Half>();
-    case DType::bf16:
-      return fn.template operator()<BFloat16>();
-    default:
-      return visit_float(t, fn);
-  }
-}
-
 // Where the rows of K operands of one shape lie. Rows are counted in the logical order of the
 // remaining dimensions.
 template <size_t K>

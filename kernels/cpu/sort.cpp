@@ -5,42 +5,15 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <utility>
 
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/kernels/cpu/scratch.h"
+#include "tapegrad/kernels/sort_key.h"
 #include "tapegrad/kernels/walk.h"
 
 namespace tg::kernels {
 namespace {
-
-template <int kBytes>
-using UInt = std::conditional_t<
-    kBytes == 8, uint64_t,
-    std::conditional_t<kBytes == 4, uint32_t, std::conditional_t<kBytes == 2, uint16_t, uint8_t>>>;
-
-// Positive numbers get the top bit, negative ones are inverted whole: then bits sort like values.
-template <class T>
-UInt<sizeof(T)> key_of(T value) {
-  using U = UInt<sizeof(T)>;
-  constexpr U kTop = U(U(1) << (sizeof(T) * 8 - 1));
-  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, uint8_t>) {
-    return U(value);
-  } else if constexpr (std::is_integral_v<T>) {
-    return U(U(value) ^ kTop);
-  } else {
-    constexpr U kInfinity = std::is_same_v<T, double>     ? U(0x7ff0000000000000ull)
-                            : std::is_same_v<T, float>    ? U(0x7f800000u)
-                            : std::is_same_v<T, BFloat16> ? U(0x7f80u)
-                                                          : U(0x7c00u);
-    U bits = std::bit_cast<U>(value);
-    U magnitude = U(bits & U(~kTop));
-    if (magnitude > kInfinity) return U(~U(0));
-    if (magnitude == 0) return kTop;
-    return bits & kTop ? U(~bits) : U(bits | kTop);
-  }
-}
 
 template <class Key>
 struct Item {

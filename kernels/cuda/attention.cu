@@ -32,6 +32,7 @@ __global__ void __launch_bounds__(kWarps * 32) attention_kernel(Problem p, S* lo
   load_rows(q, width, matrix<const S>(p, p.q, head), p.q.row, first, kWarps, p.queries, width);
   for (int e = lane; e < value_width; e += 32) y[e] = 0;
 
+  const void* mask = mask_of<S>(p, head);
   S largest = -kInfinity, sum = 0;
   const int64_t end = p.causal ? min(p.keys, first + kWarps) : p.keys;
   for (int64_t tile = 0; tile < end; tile += kTile) {
@@ -41,13 +42,13 @@ __global__ void __launch_bounds__(kWarps * 32) attention_kernel(Problem p, S* lo
               value_width);
     __syncthreads();
     const int64_t key = tile + lane;
-    const S s = score(p, head, query, key, dot(q + warp * width, k + lane * pitch, width));
-    const S now = Max()(largest, gpu::warp_total(s, Max()));
+    const S s = score(p, mask, query, key, dot(q + warp * width, k + lane * pitch, width));
+    const S now = gpu::Max()(largest, gpu::warp_total(s, gpu::Max()));
     // With nothing seen so far, -inf - -inf must not become NaN.
     const S shift = now == -kInfinity ? S(0) : now;
     const S rescale = exp(largest - shift), weight = exp(s - shift);
     largest = now;
-    sum = sum * rescale + gpu::warp_total(weight, Add());
+    sum = sum * rescale + gpu::warp_total(weight, gpu::Add());
     weights[lane] = key < p.keys ? drop(p, head, query, key, weight) : S(0);
     __syncwarp();
     for (int e = lane; e < value_width; e += 32) {

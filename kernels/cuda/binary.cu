@@ -13,23 +13,14 @@ namespace {
 
 using gpu::Operand;
 
-template <class F>
-struct Value {
-  F functor;
-  template <class S>
-  __device__ S operator()(S a, S b) const {
-    return functor.f(a, b);
-  }
-};
-
 void run_binary(const functor::Binary& any, Operand a, Operand b, MutView y) {
   std::visit(
       [&]<class F>(const F& functor) {
-        if (is_floating(y.dtype)) return gpu::map_floats<Value<F>, 2>({functor}, {a, b}, y);
+        if (is_floating(y.dtype)) return gpu::map_floats<gpu::Value<F>, 2>({functor}, {a, b}, y);
         if (y.numel == 0) return;
         if constexpr (F::on_integers)
           gpu::compute_integer(y.dtype, [&]<class S>() {
-            gpu::strided<gpu::OfLanes<Value<F>>, S, S, S>({{functor}}, {a, b}, y);
+            gpu::strided<gpu::OfLanes<gpu::Value<F>>, S, S, S>({{functor}}, {a, b}, y);
           });
         else
           fail<InternalError>("no such function of", y.dtype);

@@ -5,6 +5,19 @@
 
 namespace tg::gpu {
 
+struct Add {
+  template <class S>
+  __device__ S operator()(S a, S b) const {
+    return a + b;
+  }
+};
+struct Max {  // of numbers; a NaN in a stays
+  template <class S>
+  __device__ S operator()(S a, S b) const {
+    return b > a ? b : a;
+  }
+};
+
 // join over the lanes of a warp; every lane gets the same bits.
 template <class T, class Join>
 __device__ inline T warp_total(T mine, Join join) {

@@ -32,16 +32,6 @@ static __global__ void find_outside_kernel(Strided<0> loops, const char* indices
   }
 }
 
-// Loops over a view in logical order, nothing merged: positions mean something.
-inline Strided<0> in_logical_order(View v) {
-  Strided<0> loops{v.rank(), v.numel, {}, {}};
-  for (int d = 0; d < v.rank(); ++d) {
-    loops.size[d] = v.size(d);
-    loops.step[0][d] = v.stride(d) * int64_t(size_of(v.dtype));
-  }
-  return loops;
-}
-
 inline OutOfRange find_outside(View indices, Range range) {
   OutOfRange found;
   if (indices.numel == 0) return found;

@@ -60,9 +60,8 @@ void visit_short(DType t, F&& fn) {
 
 bool convert_flat(const Walk& walk, View x, MutView y) {
   const auto bytes = [](DType t) { return int64_t(size_of(t)); };
-  auto aligned = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; };
   if (walk.rank != 1 || walk.step[0][0] != bytes(y.dtype) || walk.step[1][0] != bytes(x.dtype) ||
-      !aligned(x.data) || !aligned(y.data))
+      !gpu::aligned16(x.data) || !gpu::aligned16(y.data))
     return false;
   bool done = false;
   visit_short(x.dtype, [&]<class From>() {
@@ -81,12 +80,7 @@ bool convert_flat(const Walk& walk, View x, MutView y) {
 void convert(View x, MutView y) {
   const Walk walk = gpu::plan<1>({Operand(x)}, y);
   if (convert_flat(walk, x, y)) return;
-  gpu::Strided<1> loops{walk.rank, walk.numel, {}, {}};
-  for (int d = 0; d < walk.rank; ++d) {
-    loops.size[d] = walk.size[d];
-    loops.step[0][d] = walk.step[0][d];
-    loops.step[1][d] = walk.step[1][d];
-  }
+  const gpu::Strided<1> loops = gpu::loops_of<1>(walk);
   const gpu::Config config{gpu::blocks_for_each(y.numel), gpu::kThreads};
   visit_all(y.dtype, [&]<class To>() {
     if (is_floating(x.dtype))
@@ -117,19 +111,10 @@ void copy(Cuda, View x, MutView y) {
 
 void fill(Cuda, MutView y, Scalar value) {
   if (y.numel == 0) return;
-  // One element, made by the CPU's conversion.
-  const Shape one;
-  uint64_t bits = 0;
-  fill(Cpu{}, MutView{{&bits, y.dtype, &one, &one, 1}}, value);
-  const Walk walk = gpu::plan<0>({}, y);
-  gpu::Strided<0> loops{walk.rank, walk.numel, {}, {}};
-  for (int d = 0; d < walk.rank; ++d) {
-    loops.size[d] = walk.size[d];
-    loops.step[0][d] = walk.step[0][d];
-  }
-  const gpu::Config config{gpu::blocks_for_each(y.numel), gpu::kThreads};
+  const uint64_t bits = bits_of(value, y.dtype);
   visit_bytes(y.dtype, [&]<class Bits>() {
-    gpu::start<fill_kernel<Bits>>(config, loops, y.as<char>(), Bits(bits));
+    gpu::start<fill_kernel<Bits>>({gpu::blocks_for_each(y.numel), gpu::kThreads},
+                                  gpu::loops_of<0>(gpu::plan<0>({}, y)), y.as<char>(), Bits(bits));
   });
 }
 

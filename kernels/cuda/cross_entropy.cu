@@ -8,19 +8,6 @@
 namespace tg::kernels {
 namespace {
 
-struct Add {
-  template <class S>
-  __device__ S operator()(S a, S b) const {
-    return a + b;
-  }
-};
-struct Max {
-  template <class S>
-  __device__ S operator()(S a, S b) const {
-    return b > a ? b : a;
-  }
-};
-
 // Rows in logical order, which targets and losses are counted in: places of logits and of their
 // gradient in bytes, and steps from class to class in elements.
 struct Rows {
@@ -70,17 +57,17 @@ __global__ void loss_kernel(Rows rows, Coefficients<gpu::Computed<T>> b, int64_t
     auto at = [&](int64_t c) { return gpu::widen(x[c * rows.step[0]]); };
     const int64_t target = targets[r];
     S largest = -std::numeric_limits<S>::infinity();
-    for (int64_t c = lane; c < rows.classes; c += 32) largest = Max()(largest, at(c));
-    largest = gpu::warp_total(largest, Max());
+    for (int64_t c = lane; c < rows.classes; c += 32) largest = gpu::Max()(largest, at(c));
+    largest = gpu::warp_total(largest, gpu::Max());
     S sum = 0;
     for (int64_t c = lane; c < rows.classes; c += 32) sum += exp(at(c) - largest);
-    const S log_sum = log(gpu::warp_total(sum, Add()));
+    const S log_sum = log(gpu::warp_total(sum, gpu::Add()));
     // -log p_c = log_sum - (x_c - largest), by differences that keep their digits.
     S loss = 0;
     if (b.spread > 0)
       for (int64_t c = lane; c < rows.classes; c += 32)
         loss += b.spread * b.weight(c) * (log_sum - (at(c) - largest));
-    loss = gpu::warp_total(loss, Add());
+    loss = gpu::warp_total(loss, gpu::Add());
     if (lane != 0) continue;
     const bool counts = target != ignored;
     if (counts) loss += b.keep * b.weight(target) * (log_sum - (at(target) - largest));
@@ -98,8 +85,8 @@ __global__ void totals_kernel(const S* losses, const int64_t* targets, const S* 
     loss += losses[r];
     if (targets[r] != ignored) weight += weights ? double(weights[targets[r]]) : 1.0;
   }
-  loss = gpu::block_total<gpu::kThreads>(loss, Add());
-  weight = gpu::block_total<gpu::kThreads>(weight, Add());
+  loss = gpu::block_total<gpu::kThreads>(loss, gpu::Add());
+  weight = gpu::block_total<gpu::kThreads>(weight, gpu::Add());
   if (threadIdx.x == 0) {
     totals[0] = S(loss);
     totals[1] = S(weight);
@@ -124,7 +111,7 @@ __global__ void gradient_kernel(Rows rows, Coefficients<gpu::Computed<T>> b, int
     const S factor = counts ? scale[one_scale ? 0 : r] : S(0);
     S total = 0;
     for (int64_t c = lane; c < rows.classes && counts; c += 32) total += b.of(c, target);
-    total = gpu::warp_total(total, Add());
+    total = gpu::warp_total(total, gpu::Add());
     for (int64_t c = lane; c < rows.classes; c += 32) {
       S d = 0;
       if (counts)
@@ -132,13 +119,6 @@ __global__ void gradient_kernel(Rows rows, Coefficients<gpu::Computed<T>> b, int
       dx[c * rows.step[1]] = gpu::narrow<T>(d);
     }
   }
-}
-
-template <class F>
-void visit_floats(DType t, F&& fn) {
-  if (t == DType::f16) return fn.template operator()<Half>();
-  if (t == DType::bf16) return fn.template operator()<BFloat16>();
-  visit_float(t, fn);
 }
 
 template <class S>
@@ -157,7 +137,7 @@ void check_targets(Cuda, View target, int64_t classes, int64_t ignore_index) {
 void cross_entropy(Cuda, View logits, View target, View weight, MutView losses, MutView log_sums,
                    MutView totals, CrossEntropy options) {
   const Rows rows = rows_of(logits, logits);
-  visit_floats(logits.dtype, [&]<class T>() {
+  visit_any_float(logits.dtype, [&]<class T>() {
     using S = gpu::Computed<T>;
     const auto b = coefficients<S>(weight, rows.classes, options.smoothing);
     if (rows.loops.numel > 0)
@@ -174,7 +154,7 @@ void cross_entropy_backward(Cuda, View logits, View target, View weight, View lo
                             MutView dlogits, CrossEntropy options) {
   if (dlogits.numel == 0) return;
   const Rows rows = rows_of(logits, dlogits);
-  visit_floats(logits.dtype, [&]<class T>() {
+  visit_any_float(logits.dtype, [&]<class T>() {
     using S = gpu::Computed<T>;
     const auto b = coefficients<S>(weight, rows.classes, options.smoothing);
     gpu::start<gradient_kernel<T>>({gpu::blocks_for_each(rows.loops.numel * 32), gpu::kThreads},

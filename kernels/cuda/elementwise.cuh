@@ -29,6 +29,16 @@ using kernels::layout_of;
 using kernels::plan_walk;
 using kernels::Walk;
 
+// The value of a functor of kernels/unary_ops.h or binary_ops.h as a formula.
+template <class F>
+struct Value {
+  F functor;
+  template <class... S>
+  __device__ auto operator()(S... x) const {
+    return functor.f(x...);
+  }
+};
+
 // A view, or a number that the launch carries with it.
 struct Operand {
   View view;
@@ -48,6 +58,30 @@ struct Strided {
   int64_t step[kInputs + 1][kMaxRank];
 };
 
+// The loops of a walk over kInputs + 1 operands.
+template <int kInputs>
+Strided<kInputs> loops_of(const Walk& walk) {
+  Strided<kInputs> loops{walk.rank, walk.numel, {}, {}};
+  for (int d = 0; d < walk.rank; ++d) {
+    loops.size[d] = walk.size[d];
+    for (int k = 0; k <= kInputs; ++k) loops.step[k][d] = walk.step[k][d];
+  }
+  return loops;
+}
+
+// Loops over views of one shape in logical order, nothing merged: element numbers mean something.
+template <class... Views>
+Strided<int(sizeof...(Views)) - 1> in_logical_order(const Views&... operands) {
+  const View views[] = {operands...};
+  Strided<int(sizeof...(Views)) - 1> loops{views[0].rank(), views[0].numel, {}, {}};
+  for (int d = 0; d < loops.rank; ++d) {
+    loops.size[d] = views[0].size(d);
+    for (size_t k = 0; k < sizeof...(Views); ++k)
+      loops.step[k][d] = views[k].stride(d) * int64_t(size_of(views[k].dtype));
+  }
+  return loops;
+}
+
 template <int kInputs>
 struct Sources {
   const char* data[kInputs];  // null: a number
@@ -61,11 +95,7 @@ __device__ inline void find_places(const Strided<kInputs>& loops, int64_t i,
                                    int64_t (&offset)[kInputs + 1]) {
   for (int k = 0; k <= kInputs; ++k) offset[k] = 0;
   for (int d = loops.rank - 1; d >= 0; --d) {
-    // Division of 32 bits takes a fraction of one of 64.
-    const int64_t size = loops.size[d];
-    const bool narrow_division = (uint64_t(i) | uint64_t(size)) >> 32 == 0;
-    const int64_t rest = narrow_division ? int64_t(uint32_t(i) / uint32_t(size)) : i / size;
-    const int64_t at = i - rest * size;
+    const int64_t rest = quotient(i, loops.size[d]), at = i - rest * loops.size[d];
     for (int k = 0; k <= kInputs; ++k) offset[k] += at * loops.step[k][d];
     i = rest;
   }
@@ -164,14 +194,9 @@ Walk plan(const std::array<Operand, kInputs>& in, MutView y) {
 }
 
 template <class Formula, class Out, class... In>
-void strided(const Formula& formula, const std::array<Operand, sizeof...(In)>& in, MutView y) {
+void strided(const Formula& formula, const std::array<Operand, sizeof...(In)>& in, MutView y,
+             const Walk& walk) {
   constexpr int kInputs = int(sizeof...(In));
-  const Walk walk = plan<kInputs>(in, y);
-  Strided<kInputs> loops{walk.rank, walk.numel, {}, {}};
-  for (int d = 0; d < walk.rank; ++d) {
-    loops.size[d] = walk.size[d];
-    for (int k = 0; k <= kInputs; ++k) loops.step[k][d] = walk.step[k][d];
-  }
   Sources<kInputs> sources{};
   auto add = [&]<class S>(int k, std::type_identity<S>) {
     const Operand& o = in[size_t(k)];
@@ -182,26 +207,31 @@ void strided(const Formula& formula, const std::array<Operand, sizeof...(In)>& i
   };
   int k = 0;
   (add(k++, std::type_identity<In>()), ...);
-  start<strided_kernel<Formula, Out, In...>>({blocks_for_each(y.numel), kThreads}, formula, loops,
-                                             sources, y.as<char>(), y.dtype);
+  start<strided_kernel<Formula, Out, In...>>({blocks_for_each(y.numel), kThreads}, formula,
+                                             loops_of<kInputs>(walk), sources, y.as<char>(),
+                                             y.dtype);
+}
+template <class Formula, class Out, class... In>
+void strided(const Formula& formula, const std::array<Operand, sizeof...(In)>& in, MutView y) {
+  strided<Formula, Out, In...>(formula, in, y, plan<int(sizeof...(In))>(in, y));
 }
 
 // True if the flat kernel did it.
 template <class T, class Formula, int kInputs>
-bool flat(const Formula& formula, const std::array<Operand, kInputs>& in, MutView y) {
-  const Walk walk = plan<kInputs>(in, y);
+bool flat(const Formula& formula, const std::array<Operand, kInputs>& in, MutView y,
+          const Walk& walk) {
   if (walk.rank != 1 || walk.step[0][0] != int64_t(sizeof(T))) return false;
-  auto aligned = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; };
   FlatSources<kInputs> sources{};
   for (int k = 0; k < kInputs; ++k) {
     const Operand& o = in[size_t(k)];
     sources.single[k] = o.is_number || (walk.step[k + 1][0] == 0 && walk.numel > 1);
     sources.number[k] = float(o.real);
     sources.data[k] = o.is_number ? nullptr : o.view.data;
-    if (!sources.single[k] && (walk.step[k + 1][0] != int64_t(sizeof(T)) || !aligned(o.view.data)))
+    if (!sources.single[k] &&
+        (walk.step[k + 1][0] != int64_t(sizeof(T)) || !aligned16(o.view.data)))
       return false;
   }
-  if (!aligned(y.data)) return false;
+  if (!aligned16(y.data)) return false;
   const int64_t packs = walk.numel / Pack<T>::kCount + 1;
   start<flat_kernel<T, Formula, kInputs>>({blocks_for_each(packs), kThreads}, formula, sources,
                                           y.as<T>(), walk.numel);
@@ -212,20 +242,21 @@ bool flat(const Formula& formula, const std::array<Operand, kInputs>& in, MutVie
 template <class Formula, int kInputs>
 void map_floats(const Formula& formula, const std::array<Operand, kInputs>& in, MutView y) {
   if (y.numel == 0) return;
+  const Walk walk = plan<kInputs>(in, y);
   auto general = [&]<class S, size_t... kIndex>(std::type_identity<S>,
                                                 std::index_sequence<kIndex...>) {
-    strided<Formula, S, decltype((void(kIndex), S()))...>(formula, in, y);
+    strided<Formula, S, decltype((void(kIndex), S()))...>(formula, in, y, walk);
   };
   constexpr auto kAll = std::make_index_sequence<size_t(kInputs)>();
   switch (y.dtype) {
     case DType::f32:
-      if (flat<float, Formula, kInputs>(formula, in, y)) return;
+      if (flat<float, Formula, kInputs>(formula, in, y, walk)) return;
       break;
     case DType::f16:
-      if (flat<Half, Formula, kInputs>(formula, in, y)) return;
+      if (flat<Half, Formula, kInputs>(formula, in, y, walk)) return;
       break;
     case DType::bf16:
-      if (flat<BFloat16, Formula, kInputs>(formula, in, y)) return;
+      if (flat<BFloat16, Formula, kInputs>(formula, in, y, walk)) return;
       break;
     case DType::f64:
       return general(std::type_identity<double>(), kAll);

@@ -44,13 +44,6 @@ std::vector<int64_t> by_row(const std::vector<int64_t>& indices, int64_t rows) {
   return sorted;
 }
 
-template <class F>
-void visit_floats(DType t, F&& fn) {
-  if (t == DType::f16) return fn.template operator()<Half>();
-  if (t == DType::bf16) return fn.template operator()<BFloat16>();
-  visit_float(t, fn);
-}
-
 }  // namespace
 
 void embedding(Cuda, View indices, View weight, MutView y) {
@@ -66,9 +59,7 @@ void embedding(Cuda, View indices, View weight, MutView y) {
                                        indices.as<int64_t>(), indices.numel, row, weight.as<Unit>(),
                                        y.as<Unit>());
   };
-  const bool aligned = bytes % 16 == 0 && reinterpret_cast<uintptr_t>(weight.data) % 16 == 0 &&
-                       reinterpret_cast<uintptr_t>(y.data) % 16 == 0;
-  if (aligned)
+  if (bytes % 16 == 0 && gpu::aligned16(weight.data) && gpu::aligned16(y.data))
     run(std::type_identity<gpu::Words4>());
   else
     run(std::type_identity<uint8_t>());
@@ -84,7 +75,7 @@ void embedding_backward(Cuda, View indices, View dy, MutView dweight, int64_t pa
   Workspace workspace(sorted.size() * sizeof(int64_t), device);
   int64_t* start = workspace.as<int64_t>();
   cuda::copy(device, start, kCpuDevice, sorted.data(), sorted.size() * sizeof(int64_t));
-  visit_floats(dy.dtype, [&]<class T>() {
+  visit_any_float(dy.dtype, [&]<class T>() {
     gpu::start<embedding_backward_kernel<T>>({gpu::blocks_for_each(rows * 32), gpu::kThreads},
                                              start, start + rows + 1, rows, n, padding, dy.as<T>(),
                                              dweight.as<T>());

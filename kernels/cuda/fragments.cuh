@@ -22,7 +22,7 @@ __device__ inline uint32_t pack_pair(float low, float high) {
 //   kChunks = 16 (rows of 256 bytes): with bits of the row
 template <int kChunks>
 __device__ inline uint32_t swizzled(int row, int chunk) {  // in bytes from the start of the tile
-  static_assert(kChunks == 4 || kChunks == 8 || kChunks == 16);
+  static_assert(kChunks == 4 || kChunks == 16);
   const int flip = kChunks == 4 ? (row >> 1) & 3 : row & 7;
   return uint32_t((row * kChunks + (chunk ^ flip)) * 16);
 }

@@ -6,22 +6,14 @@
 // order. No atomic additions: the same bits every time.
 #include "tapegrad/kernels/index.h"
 
+#include "tapegrad/kernels/cuda/add_to.cuh"
 #include "tapegrad/kernels/cuda/check_range.cuh"
+#include "tapegrad/kernels/cuda/rows.cuh"
 
 namespace tg::kernels {
 namespace {
 
 using gpu::Strided;
-
-template <class T>
-__device__ void add_to(T& y, T x) {
-  if constexpr (std::is_same_v<T, bool>)
-    y = y || x;
-  else if constexpr (std::is_integral_v<T>)
-    y = T(uint64_t(y) + uint64_t(x));
-  else
-    y = gpu::narrow<T>(gpu::widen(y) + gpu::widen(x));
-}
 
 void check_index(View values, int64_t low, int64_t n, int dim) {
   const gpu::OutOfRange bad = gpu::find_outside(values, {low, n});
@@ -97,7 +89,7 @@ __global__ void index_put_kernel(Table t, char* x, const char* values) {
       T& to = *reinterpret_cast<T*>(x + t.columns.place(b) + place[1]);
       const T value = *reinterpret_cast<const T*>(values + b * t.row_step + place[0]);
       if constexpr (kAdd)
-        add_to(to, value);
+        gpu::add_to(to, value);
       else
         to = value;
     }
@@ -106,50 +98,29 @@ __global__ void index_put_kernel(Table t, char* x, const char* values) {
 
 // ---- One indexed dimension
 
-// Loops over all dimensions but one, of index, lines and table, and steps along that one; in bytes.
-struct Lines {
-  Strided<2> loops;
-  int64_t length, step[3];
-};
-
-Lines lines_of(View index, View lines, View table, int dim) {
-  const View views[] = {index, lines, table};
-  Lines l{};
-  l.length = index.rank() ? index.size(dim) : 1;
-  l.loops.numel = l.length ? index.numel / l.length : 0;
-  for (int d = 0; d < index.rank(); ++d)
-    if (d != dim) l.loops.size[l.loops.rank++] = index.size(d);
-  for (int k = 0; k < 3; ++k) {
-    const int64_t bytes = int64_t(size_of(views[k].dtype));
-    l.step[k] = index.rank() ? views[k].stride(dim) * bytes : 0;
-    int at = 0;
-    for (int d = 0; d < index.rank(); ++d)
-      if (d != dim) l.loops.step[k][at++] = views[k].stride(d) * bytes;
-  }
-  return l;
-}
-
+// Lines: of the index, of y or source along it, and of x or y, which the index points into.
 template <class Bits>
-__global__ void gather_kernel(Lines l, const char* index, char* y, const char* x) {
-  for (int64_t i = gpu::first_index(); i < l.loops.numel * l.length; i += gpu::index_step()) {
+__global__ void gather_kernel(gpu::RowLoops l, const char* index, char* y, const char* x) {
+  for (int64_t i = gpu::first_index(); i < l.rows.numel * l.length; i += gpu::index_step()) {
     const int64_t j = i % l.length;
     int64_t place[3];
-    gpu::find_places(l.loops, i / l.length, place);
-    const int64_t at = *reinterpret_cast<const int64_t*>(index + place[0] + j * l.step[0]);
-    *reinterpret_cast<Bits*>(y + place[1] + j * l.step[1]) =
-        *reinterpret_cast<const Bits*>(x + place[2] + at * l.step[2]);
+    gpu::find_places(l.rows, i / l.length, place);
+    const int64_t at = reinterpret_cast<const int64_t*>(index + place[0])[j * l.step[0]];
+    reinterpret_cast<Bits*>(y + place[1])[j * l.step[1]] =
+        reinterpret_cast<const Bits*>(x + place[2])[at * l.step[2]];
   }
 }
 
 template <class T>
-__global__ void scatter_add_kernel(Lines l, const char* index, const char* source, char* y) {
-  for (int64_t i = gpu::first_index(); i < l.loops.numel; i += gpu::index_step()) {
+__global__ void scatter_add_kernel(gpu::RowLoops l, const char* index, const char* source,
+                                   char* y) {
+  for (int64_t i = gpu::first_index(); i < l.rows.numel; i += gpu::index_step()) {
     int64_t place[3];
-    gpu::find_places(l.loops, i, place);
+    gpu::find_places(l.rows, i, place);
     for (int64_t j = 0; j < l.length; ++j) {
-      const int64_t at = *reinterpret_cast<const int64_t*>(index + place[0] + j * l.step[0]);
-      add_to(*reinterpret_cast<T*>(y + place[2] + at * l.step[2]),
-             *reinterpret_cast<const T*>(source + place[1] + j * l.step[1]));
+      const int64_t at = reinterpret_cast<const int64_t*>(index + place[0])[j * l.step[0]];
+      gpu::add_to(reinterpret_cast<T*>(y + place[2])[at * l.step[2]],
+                  reinterpret_cast<const T*>(source + place[1])[j * l.step[1]]);
     }
   }
 }
@@ -183,7 +154,7 @@ void index_put(Cuda, MutView x, std::span<const IndexColumn> columns, View value
 void gather(Cuda, View x, int dim, View index, MutView y) {
   check_index(index, 0, x.rank() ? x.size(dim) : 1, dim);
   if (y.numel == 0) return;
-  const Lines l = lines_of(index, y, x, dim);
+  const gpu::RowLoops l = gpu::plan_rows(std::array<View, 3>{index, y, x}, dim);
   visit_bytes(y.dtype, [&]<class Bits>() {
     gpu::start<gather_kernel<Bits>>({gpu::blocks_for_each(y.numel), gpu::kThreads}, l,
                                     index.as<char>(), y.as<char>(), x.as<char>());
@@ -193,9 +164,9 @@ void gather(Cuda, View x, int dim, View index, MutView y) {
 void scatter_add(Cuda, MutView y, int dim, View index, View source) {
   check_index(index, 0, y.rank() ? y.size(dim) : 1, dim);
   if (index.numel == 0) return;
-  const Lines l = lines_of(index, source, y, dim);
+  const gpu::RowLoops l = gpu::plan_rows(std::array<View, 3>{index, source, y}, dim);
   visit_all(y.dtype, [&]<class T>() {
-    gpu::start<scatter_add_kernel<T>>({gpu::blocks_for_each(l.loops.numel), gpu::kThreads}, l,
+    gpu::start<scatter_add_kernel<T>>({gpu::blocks_for_each(l.rows.numel), gpu::kThreads}, l,
                                       index.as<char>(), source.as<char>(), y.as<char>());
   });
 }

@@ -108,13 +108,6 @@ __global__ void add_parts_kernel(const gpu::Computed<T>* parts, int64_t count, i
   }
 }
 
-template <class F>
-void visit_floats(DType t, F&& fn) {
-  if (t == DType::f16) return fn.template operator()<Half>();
-  if (t == DType::bf16) return fn.template operator()<BFloat16>();
-  visit_float(t, fn);
-}
-
 // Everything is contiguous, so rows are known by their number and length.
 RowLoops contiguous_rows(View x, View mean) {
   RowLoops loops{};
@@ -145,40 +138,28 @@ void weight_gradients(View x, View dy, View mean, View rstd, MutView dweight, Mu
 void layer_norm(Cuda, View x, View weight, View bias, MutView y, MutView mean, MutView rstd,
                 double eps) {
   if (mean.numel == 0) return;
-  visit_floats(x.dtype, [&]<class T>() {
+  visit_any_float(x.dtype, [&]<class T>() {
     using S = gpu::Computed<T>;
     const RowLoops loops = contiguous_rows(x, mean);
-    gpu::start_rows<T>(loops, 1, [&](bool warp, gpu::Config c, int64_t shared) {
-      auto run = [&]<int kThreads>(std::integral_constant<int, kThreads>) {
-        gpu::start<layer_norm_kernel<T, kThreads>>(c, loops, shared, x.as<char>(), weight.as<T>(),
-                                                   bias.as<T>(), y.as<T>(), mean.as<S>(),
-                                                   rstd.as<S>(), eps);
-      };
-      if (warp)
-        run(std::integral_constant<int, 32>());
-      else
-        run(std::integral_constant<int, gpu::kThreads>());
+    gpu::start_rows<T>(loops, 1, [&]<int kThreads>(gpu::Config c, int64_t shared) {
+      gpu::start<layer_norm_kernel<T, kThreads>>(c, loops, shared, x.as<char>(), weight.as<T>(),
+                                                 bias.as<T>(), y.as<T>(), mean.as<S>(),
+                                                 rstd.as<S>(), eps);
     });
   });
 }
 
 void layer_norm_backward(Cuda, View x, View dy, View weight, View mean, View rstd, MutView dx,
                          MutView dweight, MutView dbias) {
-  visit_floats(x.dtype, [&]<class T>() {
+  visit_any_float(x.dtype, [&]<class T>() {
     using S = gpu::Computed<T>;
     if (dweight.data || dbias.data) weight_gradients<T>(x, dy, mean, rstd, dweight, dbias);
     if (!dx.data || x.numel == 0) return;
     const RowLoops loops = contiguous_rows(x, mean);
-    gpu::start_rows<T>(loops, 2, [&](bool warp, gpu::Config c, int64_t shared) {
-      auto run = [&]<int kThreads>(std::integral_constant<int, kThreads>) {
-        gpu::start<input_gradient_kernel<T, kThreads>>(c, loops, shared, x.as<char>(),
-                                                       dy.as<char>(), weight.as<T>(), mean.as<S>(),
-                                                       rstd.as<S>(), dx.as<T>());
-      };
-      if (warp)
-        run(std::integral_constant<int, 32>());
-      else
-        run(std::integral_constant<int, gpu::kThreads>());
+    gpu::start_rows<T>(loops, 2, [&]<int kThreads>(gpu::Config c, int64_t shared) {
+      gpu::start<input_gradient_kernel<T, kThreads>>(c, loops, shared, x.as<char>(), dy.as<char>(),
+                                                     weight.as<T>(), mean.as<S>(), rstd.as<S>(),
+                                                     dx.as<T>());
     });
   });
 }

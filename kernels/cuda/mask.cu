@@ -96,28 +96,18 @@ void nonzero(Cuda, View x, MutView y) {
 
 void triangle(Cuda, View x, MutView y, int64_t diagonal, bool upper) {
   if (y.numel == 0) return;
-  // In logical order, which rows and columns are counted in.
-  gpu::Strided<1> loops{y.rank(), y.numel, {}, {}};
-  const int64_t bytes = int64_t(size_of(y.dtype));
-  for (int d = 0; d < y.rank(); ++d) {
-    loops.size[d] = y.size(d);
-    loops.step[0][d] = y.stride(d) * bytes;
-    loops.step[1][d] = x.stride(d) * bytes;
-  }
   visit_bytes(y.dtype, [&]<class Bits>() {
-    gpu::start<triangle_kernel<Bits>>({gpu::blocks_for_each(y.numel), gpu::kThreads}, loops,
-                                      y.size(y.rank() - 2), y.size(y.rank() - 1), diagonal, upper,
-                                      x.as<char>(), y.as<char>());
+    gpu::start<triangle_kernel<Bits>>(
+        {gpu::blocks_for_each(y.numel), gpu::kThreads}, gpu::in_logical_order(y, x),
+        y.size(y.rank() - 2), y.size(y.rank() - 1), diagonal, upper, x.as<char>(), y.as<char>());
   });
 }
 
 void masked_fill(Cuda, View x, View mask, Scalar value, MutView y) {
   if (y.numel == 0) return;
-  const Shape one;
-  uint64_t bits = 0;
-  fill(Cpu{}, MutView{{&bits, y.dtype, &one, &one, 1}}, value);
+  const auto bits = int64_t(bits_of(value, y.dtype));
   visit_bytes(y.dtype, [&]<class Bits>() {
-    gpu::strided<Masked, Bits, Bits, bool, Bits>({}, {x, mask, Scalar(int64_t(bits))}, y);
+    gpu::strided<Masked, Bits, Bits, bool, Bits>({}, {x, mask, Scalar(bits)}, y);
   });
 }
 

@@ -58,13 +58,7 @@ void matmul(Cuda, View a, View b, MutView c, const View* addend) {
                             {&of_a.shape, &of_a.strides, bytes},
                             {&of_b.shape, &of_b.strides, bytes},
                             {&of_addend.shape, &of_addend.strides, bytes}};
-  const Walk walk = plan_walk(layouts);
-  p.batch.rank = walk.rank;
-  p.batch.numel = walk.numel;
-  for (int d = 0; d < walk.rank; ++d) {
-    p.batch.size[d] = walk.size[d];
-    for (int k = 0; k < 4; ++k) p.batch.step[k][d] = walk.step[k][d];
-  }
+  p.batch = gpu::loops_of<3>(plan_walk(layouts));
   if (!gpu::tensor_core_product(p, c.dtype)) gpu::tiled_product(p, c.dtype);
 }
 

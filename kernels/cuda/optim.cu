@@ -115,8 +115,8 @@ void change_all(std::span<const MutView> tensors, double number) {
       [&](size_t first, size_t last) {
         TensorList<1> list;
         for (size_t e = first; e < last; ++e) list.add(tensors[e].numel, {tensors[e].data});
-        gpu::visit_parameter(tensors[first].dtype,
-                             [&]<class T>() { start_change(list, Change<T>{number}); });
+        visit_any_float(tensors[first].dtype,
+                        [&]<class T>() { start_change(list, Change<T>{number}); });
       });
 }
 
@@ -153,7 +153,7 @@ double total_of(std::span<const View> tensors, const Rule& rule, Join join) {
         if (list.chunks() == 0) return;
         const size_t bytes = size_t(list.chunks()) * sizeof(double);
         Workspace workspace(bytes, cuda::current_device());
-        gpu::visit_parameter(tensors[first].dtype, [&]<class T>() {
+        visit_any_float(tensors[first].dtype, [&]<class T>() {
           gpu::start<chunk_totals_kernel<T, Rule>>({unsigned(list.chunks()), gpu::kThreads}, list,
                                                    rule, workspace.as<double>());
         });
@@ -171,7 +171,7 @@ void adam(Cuda, std::span<const AdamEntry> entries, const AdamRule& rule) {
   in_stretches(
       entries, [](const AdamEntry& e) { return e.parameter.dtype; },
       [&](size_t first, size_t last) {
-        gpu::visit_parameter(entries[first].parameter.dtype, [&]<class T>() {
+        visit_any_float(entries[first].parameter.dtype, [&]<class T>() {
           using S = gpu::Computed<T>;
           AdamChange<T> change{};
           change.sign = rule.maximize ? S(-1) : S(1);
@@ -198,7 +198,7 @@ void sgd(Cuda, std::span<const SgdEntry> entries, const SgdRule& rule) {
   in_stretches(
       entries, [](const SgdEntry& e) { return e.parameter.dtype; },
       [&](size_t first, size_t last) {
-        gpu::visit_parameter(entries[first].parameter.dtype, [&]<class T>() {
+        visit_any_float(entries[first].parameter.dtype, [&]<class T>() {
           using S = gpu::Computed<T>;
           SgdChange<T> change{};
           change.sign = rule.maximize ? S(-1) : S(1);

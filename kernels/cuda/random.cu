@@ -96,13 +96,6 @@ __global__ void check_chances_kernel(const T* chance, int64_t numel, int* bad) {
   }
 }
 
-template <class F>
-void visit_floats(DType t, F&& fn) {
-  if (t == DType::f16) return fn.template operator()<Half>();
-  if (t == DType::bf16) return fn.template operator()<BFloat16>();
-  visit_float(t, fn);
-}
-
 template <class Draw, class T, class Finish>
 void draw(const RandomState& state, const Finish& finish, MutView y) {
   if (y.numel == 0) return;
@@ -114,7 +107,7 @@ void draw(const RandomState& state, const Finish& finish, MutView y) {
 }  // namespace
 
 void uniform(Cuda, MutView y, double low, double high, const RandomState& state) {
-  visit_floats(y.dtype, [&]<class T>() {
+  visit_any_float(y.dtype, [&]<class T>() {
     using D = gpu::Computed<T>;
     const T top = high > low ? largest_below<T>(high) : T(D(low));
     draw<Uniform, T>(state, IntoRange<T>{D(low), D(high - low), top}, y);
@@ -122,7 +115,7 @@ void uniform(Cuda, MutView y, double low, double high, const RandomState& state)
 }
 
 void normal(Cuda, MutView y, double mean, double std, const RandomState& state) {
-  visit_floats(y.dtype, [&]<class T>() {
+  visit_any_float(y.dtype, [&]<class T>() {
     using D = gpu::Computed<T>;
     draw<Normal, T>(state, Scaled<T>{D(mean), D(std)}, y);
   });
@@ -138,7 +131,7 @@ void randint(Cuda, MutView y, int64_t low, uint64_t range, const RandomState& st
 
 void bernoulli(Cuda, View p, MutView y, const RandomState& state) {
   if (y.numel == 0) return;
-  visit_floats(p.dtype, [&]<class T>() {
+  visit_any_float(p.dtype, [&]<class T>() {
     const Device device = cuda::current_device();
     Workspace flag(sizeof(int), device);
     int bad = 0;

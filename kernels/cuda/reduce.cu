@@ -13,9 +13,8 @@
 #include "tapegrad/kernels/reduce.h"
 
 #include "tapegrad/core/allocator.h"
-#include "tapegrad/kernels/cuda/block_reduce.cuh"
 #include "tapegrad/kernels/cuda/convert_any.cuh"
-#include "tapegrad/kernels/cuda/elementwise.cuh"
+#include "tapegrad/kernels/cuda/rows.cuh"
 
 namespace tg::kernels {
 namespace {
@@ -23,14 +22,17 @@ namespace {
 constexpr int64_t kSlice = 8192;  // elements that are added up before f64 takes over
 constexpr int64_t kColumn = 256;  // the same, for a single thread
 
-struct Sum {
-  template <class S>
-  __device__ static S start() {
-    return S(0);
-  }
+// Every rule has a value to start from, what it makes of an element, and how two totals are joined.
+struct OfElements {
   template <class S>
   __device__ static S map(S x) {
     return x;
+  }
+};
+struct Sum : OfElements {
+  template <class S>
+  __device__ static S start() {
+    return S(0);
   }
   template <class S>
   __device__ S operator()(S a, S b) const {
@@ -53,14 +55,10 @@ struct SumOfSizes : Sum {
     return x < S(0) ? -x : x;
   }
 };
-struct Product {
+struct Product : OfElements {
   template <class S>
   __device__ static S start() {
     return S(1);
-  }
-  template <class S>
-  __device__ static S map(S x) {
-    return x;
   }
   template <class S>
   __device__ S operator()(S a, S b) const {
@@ -70,30 +68,22 @@ struct Product {
     return int64_t(uint64_t(a) * uint64_t(b));
   }
 };
-struct Largest {
+struct Largest : OfElements {
   template <class S>
   __device__ static S start() {
     if constexpr (std::is_floating_point_v<S>) return -std::numeric_limits<S>::infinity();
     return std::numeric_limits<S>::min();
   }
   template <class S>
-  __device__ static S map(S x) {
-    return x;
-  }
-  template <class S>
   __device__ S operator()(S a, S b) const {  // NaN if either is
     return a != a || b <= a ? a : b;
   }
 };
-struct Smallest {
+struct Smallest : OfElements {
   template <class S>
   __device__ static S start() {
     if constexpr (std::is_floating_point_v<S>) return std::numeric_limits<S>::infinity();
     return std::numeric_limits<S>::max();
-  }
-  template <class S>
-  __device__ static S map(S x) {
-    return x;
   }
   template <class S>
   __device__ S operator()(S a, S b) const {
@@ -170,16 +160,6 @@ struct Plan {
   bool columns;
 };
 
-template <int kOperands>
-void fill_loops(gpu::Strided<kOperands>& loops, const Walk& walk) {
-  loops.rank = walk.rank;
-  loops.numel = walk.numel;
-  for (int d = 0; d < walk.rank; ++d) {
-    loops.size[d] = walk.size[d];
-    for (int k = 0; k <= kOperands; ++k) loops.step[k][d] = walk.step[k][d];
-  }
-}
-
 Plan plan_reduction(View x, MutView y) {
   Shape kept, gone, y_strides, x_kept, x_gone;
   int64_t innermost = 0, smallest = 0;
@@ -198,8 +178,8 @@ Plan plan_reduction(View x, MutView y) {
   const int64_t bytes = int64_t(size_of(x.dtype));
   const Layout outer[] = {{&kept, &y_strides, int64_t(size_of(y.dtype))}, {&kept, &x_kept, bytes}};
   const Layout inner[] = {{&gone, &x_gone, bytes}};
-  fill_loops(p.split.kept, plan_walk(outer));
-  fill_loops(p.split.gone, plan_walk(inner));
+  p.split.kept = gpu::loops_of<1>(plan_walk(outer));
+  p.split.gone = gpu::loops_of<0>(plan_walk(inner));
   p.columns = !innermost;
   p.split.slice = p.columns ? kColumn : kSlice;
   p.split.slices = std::max<int64_t>(1, (p.split.gone.numel + p.split.slice - 1) / p.split.slice);
@@ -234,44 +214,19 @@ struct First {
   __device__ int64_t operator()(int64_t a, int64_t b) const { return a < b ? a : b; }
 };
 
-// Loops over everything but one dimension, of three operands.
-struct Rows {
-  gpu::Strided<2> loops;
-  int64_t length;
-  int64_t step[3];  // along the dimension, in bytes
-};
-
-Rows rows_of(View a, View b, View c, int dim) {
-  const View views[] = {a, b, c};
-  Shape shape = a.shape(), strides[3];
-  Rows rows{};
-  const bool is_number = a.rank() == 0;  // a row of one element
-  rows.length = is_number ? 1 : a.size(dim);
-  Layout layouts[3];
-  if (!is_number) shape.erase(dim);
-  for (int k = 0; k < 3; ++k) {
-    const int64_t bytes = int64_t(size_of(views[k].dtype));
-    rows.step[k] = is_number ? 0 : views[k].stride(dim) * bytes;
-    strides[k] = views[k].strides();
-    if (!is_number) strides[k].erase(dim);
-    layouts[k] = {&shape, &strides[k], bytes};
-  }
-  fill_loops(rows.loops, plan_walk(layouts));
-  return rows;
-}
-
 // index = the first place where x equals value, or both are NaN; a warp for each row
 template <class S>
-__global__ void find_first_kernel(Rows rows, const char* x, DType t, const char* value,
+__global__ void find_first_kernel(gpu::RowLoops loops, const char* x, DType t, const char* value,
                                   char* index) {
   const int lane = int(threadIdx.x % 32);
-  for (int64_t i = gpu::first_index() / 32; i < rows.loops.numel; i += gpu::index_step() / 32) {
+  const int64_t n = loops.length, step = loops.step[0] * int64_t(size_of(t));
+  for (int64_t i = gpu::first_index() / 32; i < loops.rows.numel; i += gpu::index_step() / 32) {
     int64_t place[3];
-    gpu::find_places(rows.loops, i, place);
+    gpu::find_places(loops.rows, i, place);
     const S wanted = load_element<S>(t, value + place[1]);
-    int64_t first = rows.length;
-    for (int64_t j = lane; j < rows.length && first == rows.length; j += 32) {
-      const S v = load_element<S>(t, x + place[0] + j * rows.step[0]);
+    int64_t first = n;
+    for (int64_t j = lane; j < n && first == n; j += 32) {
+      const S v = load_element<S>(t, x + place[0] + j * step);
       if (v == wanted || (v != v && wanted != wanted)) first = j;
     }
     first = gpu::warp_total(first, First());
@@ -281,14 +236,17 @@ __global__ void find_first_kernel(Rows rows, const char* x, DType t, const char*
 
 // y[j] = x[0] + ... + x[j]; a thread for each row
 template <class S, class Wide>
-__global__ void cumsum_kernel(Rows rows, const char* x, DType x_dtype, char* y, DType y_dtype) {
-  for (int64_t i = gpu::first_index(); i < rows.loops.numel; i += gpu::index_step()) {
+__global__ void cumsum_kernel(gpu::RowLoops loops, const char* x, DType x_dtype, char* y,
+                              DType y_dtype) {
+  const int64_t x_step = loops.step[0] * int64_t(size_of(x_dtype));
+  const int64_t y_step = loops.step[1] * int64_t(size_of(y_dtype));
+  for (int64_t i = gpu::first_index(); i < loops.rows.numel; i += gpu::index_step()) {
     int64_t place[3];
-    gpu::find_places(rows.loops, i, place);
+    gpu::find_places(loops.rows, i, place);
     Wide total = 0;
-    for (int64_t j = 0; j < rows.length; ++j) {
-      total = Sum()(total, Wide(load_element<S>(x_dtype, x + place[0] + j * rows.step[0])));
-      gpu::store_wide(y_dtype, y + place[1] + j * rows.step[1], total);
+    for (int64_t j = 0; j < loops.length; ++j) {
+      total = Sum()(total, Wide(load_element<S>(x_dtype, x + place[0] + j * x_step)));
+      gpu::store_wide(y_dtype, y + place[1] + j * y_step, total);
     }
   }
 }
@@ -316,8 +274,8 @@ void find_first(Cuda, View x, View value, MutView index, int dim) {
   if (index.numel == 0) return;
   auto run = [&]<class S>(std::type_identity<S>) {
     gpu::start<find_first_kernel<S>>({gpu::blocks_for_each(index.numel * 32), gpu::kThreads},
-                                     rows_of(x, value, index, dim), x.as<char>(), x.dtype,
-                                     value.as<char>(), index.as<char>());
+                                     gpu::plan_rows(std::array<View, 3>{x, value, index}, dim),
+                                     x.as<char>(), x.dtype, value.as<char>(), index.as<char>());
   };
   if (x.dtype == DType::f64) return run(std::type_identity<double>());
   if (is_floating(x.dtype)) return run(std::type_identity<float>());
@@ -329,7 +287,8 @@ void cumsum(Cuda, View x, MutView y, int dim) {
   auto run = [&]<class S, class Wide>(std::type_identity<S>, std::type_identity<Wide>) {
     gpu::start<cumsum_kernel<S, Wide>>(
         {gpu::blocks_for_each(y.numel / (y.rank() ? y.size(dim) : 1)), gpu::kThreads},
-        rows_of(x, y, y, dim), x.as<char>(), x.dtype, y.as<char>(), y.dtype);
+        gpu::plan_rows(std::array<View, 2>{x, y}, dim), x.as<char>(), x.dtype, y.as<char>(),
+        y.dtype);
   };
   if (x.dtype == DType::f64) return run(std::type_identity<double>(), std::type_identity<double>());
   if (is_floating(x.dtype)) return run(std::type_identity<float>(), std::type_identity<double>());

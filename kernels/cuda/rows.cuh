@@ -12,9 +12,9 @@
 namespace tg::gpu {
 
 inline constexpr int kWarpRow = 1024;
-inline constexpr size_t kSharedOfRow = 48 << 10;  // what every device gives without being asked
 
-// Rows along one dimension of up to three operands of one shape.
+// Rows along one dimension of up to three operands. The first gives the shape; of the others only
+// the strides count, so they may go on where it ends.
 struct RowLoops {
   Strided<2> rows;  // places of the rows' first elements
   int64_t length;
@@ -36,13 +36,7 @@ inline RowLoops plan_rows(std::span<const View> operands, int dim) {
     if (!is_number) strides[k].erase(dim);
     layouts[k] = {&shape, &strides[k], int64_t(size_of(v.dtype))};
   }
-  const Walk walk = plan_walk(layouts);
-  r.rows.rank = walk.rank;
-  r.rows.numel = walk.numel;
-  for (int d = 0; d < walk.rank; ++d) {
-    r.rows.size[d] = walk.size[d];
-    for (int k = 0; k < 3; ++k) r.rows.step[k][d] = walk.step[k][d];
-  }
+  r.rows = loops_of<2>(plan_walk(layouts));
   return r;
 }
 
@@ -87,20 +81,7 @@ __device__ inline void for_rows(const RowLoops& loops, int64_t shared_elements, 
     f(r, shared);
 }
 
-struct Add {
-  template <class S>
-  __device__ S operator()(S a, S b) const {
-    return a + b;
-  }
-};
-struct Max {  // of numbers; a NaN in a stays
-  template <class S>
-  __device__ S operator()(S a, S b) const {
-    return b > a ? b : a;
-  }
-};
-
-// start(a warp a row?, configuration, elements of shared memory a row) for rows of T, of which
+// start<threads a row>(configuration, elements of shared memory a row) for rows of T, of which
 // `operands` at a time shall lie in shared memory.
 template <class T, class Start>
 void start_rows(const RowLoops& loops, int operands, Start start) {
@@ -108,13 +89,16 @@ void start_rows(const RowLoops& loops, int operands, Start start) {
   const bool warp = loops.length <= kWarpRow;
   const int teams = warp ? 4 : 1;
   const size_t bytes = size_t(loops.length * operands * teams) * sizeof(S);
-  const bool fits = bytes <= kSharedOfRow;
+  const bool fits = bytes <= kSharedByDefault;
   Config c;
-  c.block = warp ? dim3(32 * 4) : dim3(kThreads);
+  c.block = dim3(warp ? unsigned(32 * teams) : unsigned(kThreads));
   c.grid = dim3(unsigned(std::min<int64_t>((loops.rows.numel + teams - 1) / teams, 132 * 32)));
   c.shared = fits ? bytes : 0;
   const int64_t shared_elements = fits ? loops.length * operands : 0;
-  start(warp, c, shared_elements);
+  if (warp)
+    start.template operator()<32>(c, shared_elements);
+  else
+    start.template operator()<kThreads>(c, shared_elements);
 }
 
 }  // namespace tg::gpu

@@ -63,24 +63,13 @@ __global__ void softmax_backward_kernel(RowLoops loops, int64_t in_shared, const
   });
 }
 
-template <class F>
-void visit_floats(DType t, F&& fn) {
-  if (t == DType::f16) return fn.template operator()<Half>();
-  if (t == DType::bf16) return fn.template operator()<BFloat16>();
-  visit_float(t, fn);
-}
-
 template <bool kLog>
 void run_forward(View x, MutView y, int64_t dim) {
   if (y.numel == 0) return;
-  visit_floats(x.dtype, [&]<class T>() {
+  visit_any_float(x.dtype, [&]<class T>() {
     const RowLoops loops = gpu::plan_rows(std::array<View, 2>{x, y}, int(dim));
-    gpu::start_rows<T>(loops, 1, [&](bool warp, gpu::Config c, int64_t shared) {
-      if (warp)
-        gpu::start<softmax_kernel<T, 32, kLog>>(c, loops, shared, x.as<char>(), y.as<char>());
-      else
-        gpu::start<softmax_kernel<T, gpu::kThreads, kLog>>(c, loops, shared, x.as<char>(),
-                                                           y.as<char>());
+    gpu::start_rows<T>(loops, 1, [&]<int kThreads>(gpu::Config c, int64_t shared) {
+      gpu::start<softmax_kernel<T, kThreads, kLog>>(c, loops, shared, x.as<char>(), y.as<char>());
     });
   });
 }
@@ -88,15 +77,11 @@ void run_forward(View x, MutView y, int64_t dim) {
 template <bool kLog>
 void run_backward(View y, View dy, MutView dx, int64_t dim) {
   if (dx.numel == 0) return;
-  visit_floats(y.dtype, [&]<class T>() {
+  visit_any_float(y.dtype, [&]<class T>() {
     const RowLoops loops = gpu::plan_rows(std::array<View, 3>{y, dy, dx}, int(dim));
-    gpu::start_rows<T>(loops, 2, [&](bool warp, gpu::Config c, int64_t shared) {
-      if (warp)
-        gpu::start<softmax_backward_kernel<T, 32, kLog>>(c, loops, shared, y.as<char>(),
-                                                         dy.as<char>(), dx.as<char>());
-      else
-        gpu::start<softmax_backward_kernel<T, gpu::kThreads, kLog>>(c, loops, shared, y.as<char>(),
-                                                                    dy.as<char>(), dx.as<char>());
+    gpu::start_rows<T>(loops, 2, [&]<int kThreads>(gpu::Config c, int64_t shared) {
+      gpu::start<softmax_backward_kernel<T, kThreads, kLog>>(c, loops, shared, y.as<char>(),
+                                                             dy.as<char>(), dx.as<char>());
     });
   });
 }

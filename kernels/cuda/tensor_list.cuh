@@ -1,9 +1,7 @@
 // One launch over many tensors of any sizes. Their addresses travel with the launch, kTensors at a
 // time, so nothing is copied beforehand and nobody waits; each block takes one chunk of one tensor.
 #pragma once
-#include "tapegrad/core/dtype.h"
 #include "tapegrad/kernels/cuda/start.cuh"
-#include "tapegrad/kernels/dispatch.h"
 
 namespace tg::gpu {
 
@@ -38,13 +36,6 @@ __device__ inline Chunk chunk_of_block(const TensorList<kArrays>& list) {
   while (list.first_chunk[tensor + 1] <= int64_t(blockIdx.x)) ++tensor;
   const int64_t begin = (int64_t(blockIdx.x) - list.first_chunk[tensor]) * kChunk;
   return {tensor, begin, min(begin + kChunk, list.numel[tensor])};
-}
-
-template <class F>
-void visit_parameter(DType t, F&& fn) {
-  if (t == DType::f16) return fn.template operator()<Half>();
-  if (t == DType::bf16) return fn.template operator()<BFloat16>();
-  visit_float(t, fn);
 }
 
 }  // namespace tg::gpu

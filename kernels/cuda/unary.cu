@@ -11,15 +11,6 @@ namespace tg::kernels {
 namespace {
 
 template <class F>
-struct Value {
-  F functor;
-  template <class S>
-  __device__ S operator()(S x) const {
-    return functor.f(x);
-  }
-};
-
-template <class F>
 struct Slope {
   F functor;
   template <class S>
@@ -68,11 +59,11 @@ void ask(const Question& question, View x, MutView y) {
 void unary(Cuda, const functor::Unary& any, View x, MutView y) {
   std::visit(
       [&]<class F>(const F& functor) {
-        if (is_floating(x.dtype)) return gpu::map_floats<Value<F>, 1>({functor}, {x}, y);
+        if (is_floating(x.dtype)) return gpu::map_floats<gpu::Value<F>, 1>({functor}, {x}, y);
         if (y.numel == 0) return;
         if constexpr (functor::OnIntegers<F>)
           gpu::compute_integer(x.dtype, [&]<class S>() {
-            gpu::strided<gpu::OfLanes<Value<F>>, S, S>({{functor}}, {x}, y);
+            gpu::strided<gpu::OfLanes<gpu::Value<F>>, S, S>({{functor}}, {x}, y);
           });
         else
           fail<InternalError>("no such function of", x.dtype);

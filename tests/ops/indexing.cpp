@@ -15,7 +15,9 @@ Row named(const std::string& name, std::vector<Sample> samples, std::vector<Fail
   return r;
 }
 
-Tensor ints(const std::vector<int64_t>& v) { return tensor(v, {int64_t(v.size())}); }
+Tensor ints(const std::vector<int64_t>& v, Device device = kCpuDevice) {
+  return tensor(v, {int64_t(v.size())}).to(device);
+}
 
 Row index_row() {
   auto call = [](auto fn) { return [fn](const Tensors& x) -> Tensors { return {fn(x)}; }; };
@@ -103,61 +105,62 @@ Sample put_sample(In x, In value, Function<void(const Tensor&, const Tensor&)> p
 }
 
 Row index_put_row() {
-  Row r = named(
-      "index_put_",
-      {put_sample(
-           normal({4, 5}), normal({3, 5}),
-           [](auto& x, auto& v) {
-             x.index_put_({ints({2, 0, 3})}, v);
-           },
-           "__setitem__(torch.tensor([2, 0, 3]), x1)"),
-       put_sample(
-           normal({4, 5}), normal({2, 1}),
-           [](auto& x, auto& v) {
-             x.index_put_({slice(none, none, 2), ints({1, -1})}, v);
-           },
-           "__setitem__((slice(None, None, 2), torch.tensor([1, -1])), x1)"),
-       put_sample(
-           normal({4, 5}), normal({5}), [](auto& x, auto& v) { x.index_put_({-1}, v); },
-           "__setitem__(-1, x1)"),
-       put_sample(
-           normal({3, 2}), normal({}),
-           [](auto& x, auto& v) {
-             x.index_put_({ints({1, 0}), ints({0, 1})}, v);
-           },
-           "__setitem__((torch.tensor([1, 0]), torch.tensor([0, 1])), x1)"),
-       put_sample(
-           normal({3, 2}), normal({0, 2}), [](auto& x, auto& v) { x.index_put_({ints({})}, v); },
-           "__setitem__(torch.tensor([], dtype=torch.long), x1)"),
-       put_sample(
-           normal({4, 3}), normal({5, 3}),
-           [](auto& x, auto& v) {
-             index_put_(x, {ints({1, 3, 1, 1, 0})}, v, true);
-           },
-           "index_put_((torch.tensor([1, 3, 1, 1, 0]),), x1, accumulate=True)"),
-       put_sample(
-           normal({4, 3}), normal({4}),
-           [](auto& x, auto& v) {
-             index_put_(transpose(x, 0, 1), {ints({1, 1})}, v, true);
-           },
-           "t().index_put_((torch.tensor([1, 1]),), x1, accumulate=True)")},
-      {{[]() -> Tensors {
-          return {zeros({3}).index_put_({ints({0, 3})}, 1)};
-        },
-        "index_put_: index 3 is out of range for dim 0 of size 3"},
-       {[]() -> Tensors {
-          return {zeros({3}).index_put_({ints({0, 2})}, zeros({3}))};
-        },
-        "does not broadcast to [2]"},
-       {[]() -> Tensors { return {ones({3}).requires_grad_().index_put_({ints({0})}, 1)}; },
-        "a leaf that requires grad"}});
+  Row r =
+      named("index_put_",
+            {put_sample(
+                 normal({4, 5}), normal({3, 5}),
+                 [](auto& x, auto& v) {
+                   x.index_put_({ints({2, 0, 3}, x.device())}, v);
+                 },
+                 "__setitem__(torch.tensor([2, 0, 3]), x1)"),
+             put_sample(
+                 normal({4, 5}), normal({2, 1}),
+                 [](auto& x, auto& v) {
+                   x.index_put_({slice(none, none, 2), ints({1, -1}, x.device())}, v);
+                 },
+                 "__setitem__((slice(None, None, 2), torch.tensor([1, -1])), x1)"),
+             put_sample(
+                 normal({4, 5}), normal({5}), [](auto& x, auto& v) { x.index_put_({-1}, v); },
+                 "__setitem__(-1, x1)"),
+             put_sample(
+                 normal({3, 2}), normal({}),
+                 [](auto& x, auto& v) {
+                   x.index_put_({ints({1, 0}, x.device()), ints({0, 1}, x.device())}, v);
+                 },
+                 "__setitem__((torch.tensor([1, 0]), torch.tensor([0, 1])), x1)"),
+             put_sample(
+                 normal({3, 2}), normal({0, 2}),
+                 [](auto& x, auto& v) { x.index_put_({ints({}, x.device())}, v); },
+                 "__setitem__(torch.tensor([], dtype=torch.long), x1)"),
+             put_sample(
+                 normal({4, 3}), normal({5, 3}),
+                 [](auto& x, auto& v) {
+                   index_put_(x, {ints({1, 3, 1, 1, 0}, x.device())}, v, true);
+                 },
+                 "index_put_((torch.tensor([1, 3, 1, 1, 0]),), x1, accumulate=True)"),
+             put_sample(
+                 normal({4, 3}), normal({4}),
+                 [](auto& x, auto& v) {
+                   index_put_(transpose(x, 0, 1), {ints({1, 1}, x.device())}, v, true);
+                 },
+                 "t().index_put_((torch.tensor([1, 1]),), x1, accumulate=True)")},
+            {{[]() -> Tensors {
+                return {zeros({3}).index_put_({ints({0, 3})}, 1)};
+              },
+              "index_put_: index 3 is out of range for dim 0 of size 3"},
+             {[]() -> Tensors {
+                return {zeros({3}).index_put_({ints({0, 2})}, zeros({3}))};
+              },
+              "does not broadcast to [2]"},
+             {[]() -> Tensors { return {ones({3}).requires_grad_().index_put_({ints({0})}, 1)}; },
+              "a leaf that requires grad"}});
   r.large = [] {
     Sample s = put_sample(
         normal({20, 3000}), normal({40, 3000}),
         [](auto& x, auto& v) {
           std::vector<int64_t> at;
           for (int64_t i = 0; i < 40; ++i) at.push_back(i * i % 20);
-          index_put_(x, {ints(at)}, v, true);
+          index_put_(x, {ints(at, x.device())}, v, true);
         },
         "");
     return s;

@@ -1,36 +1,21 @@
 // What every row of the operator table must pass.
 #include "ops/table.h"
 #include <algorithm>
-#include <cmath>
 
 #include "catch.h"
 #include "ops/compare.h"
+#include "ops/walk_rows.h"
 #include "tapegrad/autograd/engine.h"
 #include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/gradcheck.h"
 #include "tapegrad/core/memory_guard.h"
 #include "tapegrad/core/parallel.h"
-#include "tapegrad/core/random.h"
 #include "tapegrad/core/split_count.h"
 
 using namespace tg;
 using namespace tg::test;
 
 namespace {
-
-const std::string* opted_out(const Row& row, Part part) {
-  for (const OptOut& o : row.opt_outs)
-    if (o.part == part) return &o.reason;
-  return nullptr;
-}
-
-bool claims(const Row& row, DType t) {
-  return std::find(row.dtypes.begin(), row.dtypes.end(), t) != row.dtypes.end();
-}
-
-std::string key(const Row& row, size_t sample, const std::string& rest) {
-  return row.name + "." + std::to_string(sample) + "." + rest;
-}
 
 // Runs fn(family, row, sample, index) for every sample, each row in a section of its own. Guard
 // bytes lie around every buffer meanwhile, and fresh memory holds NaN.
@@ -51,37 +36,6 @@ void for_each_sample(F fn) {
       }
 }
 
-Tensors run(const Sample& sample, const Tensors& x) {
-  manual_seed(7);
-  return sample.call(x);
-}
-
-bool differentiable(const Row& row) { return claims(row, f64) && !opted_out(row, Part::gradient); }
-
-// The same values in memory laid out otherwise: every second element of a buffer of threes, twice
-// as long in the last dimension, and the dimensions in reverse order.
-struct Strided {
-  Tensor buffer, inner;
-  explicit Strided(const Tensor& x) {
-    Shape wide = x.shape();
-    wide[wide.rank() - 1] = 2 * wide.back() + 1;
-    buffer = full(wide, 3, x.options());
-    inner = slice(buffer, -1, 1, 2 * x.shape().back() + 1, 2);
-    copy_(inner, x);
-  }
-  // What lies between the elements is as it was.
-  bool gaps_intact() const {
-    Tensor gaps = slice(buffer, -1, 0, buffer.shape().back(), 2);
-    return all(eq(gaps, 3)).item() == 1;
-  }
-};
-Tensor strided(const Tensor& x) { return x.dim() == 0 ? x : Strided(x).inner; }
-Tensor reversed(const Tensor& x) {
-  std::vector<int64_t> order;
-  for (int64_t d = x.dim() - 1; d >= 0; --d) order.push_back(d);
-  if (order.empty()) return x;
-  return permute(contiguous(permute(x, order)), order);
-}
 // Without gaps, but one element behind where a line of memory begins.
 Tensor shifted(const Tensor& x) {
   Tensor buffer = full({x.numel() + 1}, 3, x.options());
@@ -100,20 +54,6 @@ Tensor repeated(const Tensor& x) {
 
 }  // namespace
 
-namespace {
-
-// Listed values that no integer dtype holds (NaN, infinities, negative ones in u8) say nothing of
-// integers: what they are cast to is not the operator's business.
-bool says_something(const Sample& sample, DType dtype) {
-  if (is_floating(dtype)) return true;
-  for (const In& in : sample.in)
-    for (double v : in.listed)
-      if (!(std::abs(v) < 128) || v != std::floor(v) || (v < 0 && dtype == u8)) return false;
-  return true;
-}
-
-}  // namespace
-
 TEST_CASE("operator table: rows are complete", "[table]") {
   for (const Family& family : families())
     for (const Row& row : family.rows) {
@@ -127,8 +67,7 @@ TEST_CASE("operator table: rows are complete", "[table]") {
 TEST_CASE("operator table: values and dtypes", "[table]") {
   for_each_sample([](const Family& family, const Row& row, const Sample& sample, size_t s) {
     for (DType dtype : row.dtypes) {
-      bool low = dtype == f16 || dtype == bf16;
-      if (low && opted_out(row, Part::low_precision)) continue;
+      if (is_low(dtype) && opted_out(row, Part::low_precision)) continue;
       if (!says_something(sample, dtype)) continue;
       INFO("dtype " << name_of(dtype));
       Tensors ys = run(sample, make_inputs(sample, dtype));
@@ -142,10 +81,7 @@ TEST_CASE("operator table: values and dtypes", "[table]") {
         CHECK((ys[k].dtype() == boolean) == (r.dtype() == boolean));
         if (ys[k].is_floating() && is_floating(dtype))
           CHECK(size_of(ys[k].dtype()) >= size_of(dtype));
-        DType precision = ys[k].is_floating() && !low && is_floating(dtype) ? dtype
-                          : low                                             ? dtype
-                                                                            : f32;
-        CHECK(difference(ys[k], r, precision, row.ulps) == "");
+        CHECK(difference(ys[k], r, precision_of(ys[k], dtype), row.ulps) == "");
       }
     }
   });
@@ -155,8 +91,8 @@ TEST_CASE("operator table: any layout gives the same", "[table]") {
   for_each_sample([](const Family&, const Row& row, const Sample& sample, size_t) {
     if (opted_out(row, Part::layouts)) return;
     for (DType dtype : row.dtypes) {
-      bool low = dtype == f16 || dtype == bf16;
-      if ((low && opted_out(row, Part::low_precision)) || !says_something(sample, dtype)) continue;
+      if (is_low(dtype) && opted_out(row, Part::low_precision)) continue;
+      if (!says_something(sample, dtype)) continue;
       INFO("dtype " << name_of(dtype));
       auto compare = [&](const Tensors& moved, const Tensors& expected) {
         Tensors ys = run(sample, moved);
@@ -184,8 +120,7 @@ TEST_CASE("operator table: any layout of the incoming gradient gives the same", 
   for_each_sample([](const Family&, const Row& row, const Sample& sample, size_t) {
     if (!differentiable(row)) return;
     for (DType dtype : row.dtypes) {
-      bool low = dtype == f16 || dtype == bf16;
-      if (!is_floating(dtype) || (low && opted_out(row, Part::low_precision))) continue;
+      if (!is_floating(dtype) || (is_low(dtype) && opted_out(row, Part::low_precision))) continue;
       INFO("dtype " << name_of(dtype));
       // The gradients of the inputs for dy = layout(source).
       auto gradients = [&](auto source, auto layout) {
@@ -218,8 +153,7 @@ TEST_CASE("operator table: gradients equal the references", "[table]") {
     if (!differentiable(row) || sample.torch.empty()) return;
     for (DType dtype : row.dtypes) {
       if (!is_floating(dtype)) continue;
-      bool low = dtype == f16 || dtype == bf16;
-      if (low && opted_out(row, Part::low_precision)) continue;
+      if (is_low(dtype) && opted_out(row, Part::low_precision)) continue;
       INFO("dtype " << name_of(dtype));
       Tensors x = make_inputs(sample, dtype, true);
       Tensors ys, dys;

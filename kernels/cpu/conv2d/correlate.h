@@ -4,7 +4,7 @@
 // neighbouring results overlap: the micro-kernel reads them in place.
 #pragma once
 #include "tapegrad/core/view.h"
-#include "tapegrad/kernels/cpu/conv2d/axis.h"
+#include "tapegrad/kernels/conv2d_axis.h"
 
 namespace tg::kernels::conv {
 

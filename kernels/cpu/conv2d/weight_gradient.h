@@ -1,7 +1,7 @@
 // The gradient of a convolution towards its weight: a product over all pixels of all images.
 #pragma once
 #include "tapegrad/core/view.h"
-#include "tapegrad/kernels/cpu/conv2d/axis.h"
+#include "tapegrad/kernels/conv2d_axis.h"
 
 namespace tg::kernels::conv {
 

@@ -29,7 +29,7 @@ __global__ void delta_kernel(Problem p, Gradients g, int64_t rows, S* delta) {
     const S* dy = matrix<const S>(p, g.dy, head) + query * g.dy.row;
     S sum = 0;
     for (int e = lane; e < p.value_width; e += 32) sum += y[e * g.y.column] * dy[e * g.dy.column];
-    sum = gpu::warp_total(sum, Add());
+    sum = gpu::warp_total(sum, gpu::Add());
     if (lane == 0) delta[i] = sum;
   }
 }
@@ -40,9 +40,9 @@ struct Pair {
   S weight, slope;  // weight: after dropout
 };
 template <class S>
-__device__ inline Pair<S> pair_of(const Problem& p, int64_t head, int64_t query, int64_t key,
-                                  S product, S dy_v, S log_sum, S delta) {
-  const S s = score(p, head, query, key, product);
+__device__ inline Pair<S> pair_of(const Problem& p, const void* mask, int64_t head, int64_t query,
+                                  int64_t key, S product, S dy_v, S log_sum, S delta) {
+  const S s = score(p, mask, query, key, product);
   if (s == -std::numeric_limits<S>::infinity()) return {0, 0};
   const S weight = exp(s - log_sum);
   return {drop(p, head, query, key, weight),
@@ -71,6 +71,7 @@ __global__ void __launch_bounds__(kWarps * 32)
   const S log_sum = real ? log_sums[head * p.queries + query] : S(0);
   const S mine = real ? delta[head * p.queries + query] : S(0);
 
+  const void* mask = mask_of<S>(p, head);
   const int64_t end = p.causal ? min(p.keys, first + kWarps) : p.keys;
   for (int64_t tile = 0; tile < end; tile += kTile) {
     __syncthreads();
@@ -78,7 +79,7 @@ __global__ void __launch_bounds__(kWarps * 32)
     load_rows(v, v_pitch, matrix<const S>(p, p.v, head), p.v.row, tile, kTile, p.keys, value_width);
     __syncthreads();
     slopes[lane] =
-        pair_of(p, head, query, tile + lane, dot(q + warp * width, k + lane * k_pitch, width),
+        pair_of(p, mask, head, query, tile + lane, dot(q + warp * width, k + lane * k_pitch, width),
                 dot(dy + warp * value_width, v + lane * v_pitch, value_width), log_sum, mine)
             .slope;
     __syncwarp();
@@ -116,6 +117,7 @@ __global__ void __launch_bounds__(kWarps * 32)
   for (int e = lane; e < width; e += 32) dk[e] = 0;
   for (int e = lane; e < value_width; e += 32) dv[e] = 0;
 
+  const void* mask = mask_of<S>(p, head);
   // Under a causal mask, queries before the block's first key see none of its keys.
   const int64_t start = p.causal ? first / kTile * kTile : 0;
   for (int64_t tile = start; tile < p.queries; tile += kTile) {
@@ -127,7 +129,7 @@ __global__ void __launch_bounds__(kWarps * 32)
     const int64_t query = tile + lane, at = head * p.queries + query;
     const bool real = query < p.queries;
     const Pair<S> pair =
-        pair_of(p, head, query, key, dot(k + warp * width, q + lane * q_pitch, width),
+        pair_of(p, mask, head, query, key, dot(k + warp * width, q + lane * q_pitch, width),
                 dot(v + warp * value_width, dy + lane * dy_pitch, value_width),
                 real ? log_sums[at] : S(0), real ? delta[at] : S(0));
     slopes[lane] = pair.slope;

@@ -86,16 +86,26 @@ __device__ inline T* matrix(const Problem& p, const Operand& o, int64_t head) {
   return static_cast<T*>(const_cast<void*>(o.data)) + offset;
 }
 
+// The mask of a head: bool or S, null if there is none. Found once for all of its scores, because
+// it takes divisions.
+template <class S>
+__device__ inline const void* mask_of(const Problem& p, int64_t head) {
+  if (!p.mask.data) return nullptr;
+  if (p.mask_is_bool) return matrix<const bool>(p, p.mask, head);
+  return matrix<const S>(p, p.mask, head);
+}
+
 // The score of a query and a key by their product; -inf where the query does not see the key.
 template <class S>
-__device__ inline S score(const Problem& p, int64_t head, int64_t query, int64_t key, S product) {
+__device__ inline S score(const Problem& p, const void* mask, int64_t query, int64_t key,
+                          S product) {
   constexpr S kHidden = -std::numeric_limits<S>::infinity();
   if (query >= p.queries || key >= p.keys || (p.causal && key > query)) return kHidden;
   const S s = product * S(p.scale);
-  if (!p.mask.data) return s;
+  if (!mask) return s;
   const int64_t at = query * p.mask.row + key * p.mask.column;
-  if (p.mask_is_bool) return matrix<const bool>(p, p.mask, head)[at] ? s : kHidden;
-  return s + matrix<const S>(p, p.mask, head)[at];
+  if (p.mask_is_bool) return static_cast<const bool*>(mask)[at] ? s : kHidden;
+  return s + static_cast<const S*>(mask)[at];
 }
 
 // What dropout makes of a weight: 0, or it divided by the probability to stay.
@@ -128,23 +138,10 @@ __device__ inline S dot(const S* a, const S* b, int n) {
   return sum;
 }
 
-struct Add {
-  template <class S>
-  __device__ S operator()(S a, S b) const {
-    return a + b;
-  }
-};
-struct Max {
-  template <class S>
-  __device__ S operator()(S a, S b) const {
-    return b > a ? b : a;
-  }
-};
-
-// Starts a kernel that may need more shared memory than devices give without being asked.
+// Starts a kernel that may need more shared memory than kSharedByDefault.
 template <auto kKernel, class... Args>
 void start_large(Config c, Args&&... args) {
-  if (c.shared > (48 << 10))
+  if (c.shared > kSharedByDefault)
     cuda::check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kKernel),
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, int(c.shared)),
                 "attention: shared memory for heads of this size");

@@ -206,16 +206,13 @@ __global__ void __launch_bounds__(kTileThreads, 2) tensor_core_kernel(Product p)
   write_sums<T>(sum, c, aligned, tile.row + warp_row + g, tile.column + warp_column, m, n, t);
 }
 
-bool aligned16(int64_t bytes) { return bytes % 16 == 0; }
-
 // One dimension without gaps, the other in steps of 16 bytes. `rows` and `columns` are sizes: a
 // dimension of size 1 has no step.
 bool fits(const Matrix& matrix, bool along_rows) {
   const int64_t step = along_rows ? matrix.row : matrix.column;
   const int64_t other = along_rows ? matrix.column : matrix.row;
   constexpr int64_t kMostPitch = int64_t(1) << 23;  // times 128 rows it is still an int
-  return step == 1 && other >= 1 && other < kMostPitch && aligned16(other * 2) &&
-         aligned16(int64_t(reinterpret_cast<uintptr_t>(matrix.data)));
+  return step == 1 && other >= 1 && other < kMostPitch && other % 8 == 0 && aligned16(matrix.data);
 }
 
 template <class T, bool kAlongKInA, bool kAlongKInB>
@@ -239,7 +236,7 @@ bool tensor_core_product(const Product& p, DType dtype) {
   if (p.m > kMost || p.n > kMost || p.k > kMost || p.batch.numel > 65535) return false;
   for (int d = 0; d < p.batch.rank; ++d)
     for (int operand : {1, 2})
-      if (!aligned16(p.batch.step[operand][d]) && p.batch.numel > 1) return false;
+      if (p.batch.step[operand][d] % 16 != 0 && p.batch.numel > 1) return false;
   // A whole matrix to add would need more registers than there are.
   if (p.addend.data && p.addend.row != 0) return false;
   const bool a_along_k = fits(p.a, false), b_along_k = fits(p.b, true);
