@@ -102,6 +102,8 @@ def main():
             found, count = job.result()
             wrong += found
             kernels += count
+    if not args.files and kernels == 0:
+        wrong.append("ptxas told of no kernel: its words have changed")
     for line in wrong:
         print(line)
     print(f"nvcc: {len(sources)} files, {kernels} kernels for {' and '.join(ARCHITECTURES)}, {len(wrong)} complaints")

@@ -30,20 +30,4 @@ void in_every_order(F check) {
 #endif
 }
 
-// The same elements in memory laid out otherwise: dimensions in reverse order, and every second
-// element of a longer last dimension.
-inline Tensor reversed(const Tensor& x) {
-  std::vector<int64_t> order;
-  for (int64_t d = x.dim() - 1; d >= 0; --d) order.push_back(d);
-  return order.size() < 2 ? x : permute(contiguous(permute(x, order)), order);
-}
-inline Tensor spread(const Tensor& x) {
-  if (x.dim() == 0) return x;
-  Shape wide = x.shape();
-  wide[wide.rank() - 1] = 2 * wide.back() + 1;
-  Tensor inner = slice(zeros(wide, x.options()), -1, 1, 2 * x.shape().back() + 1, 2);
-  copy_(inner, x);
-  return inner;
-}
-
 }  // namespace tg::test

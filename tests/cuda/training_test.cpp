@@ -1,0 +1,123 @@
+// Training steps of whole models on device cuda against the same steps on the CPU: one seed gives
+// the same weights, the same dropout and so, but for the order of sums, the same losses.
+#include "cuda/flavour.h"
+#include "tapegrad/core/random.h"
+#include "tapegrad/nn/models/cnn.h"
+#include "tapegrad/nn/models/gpt.h"
+#include "tapegrad/nn/models/resnet.h"
+#include "tapegrad/optim/optim.h"
+
+using namespace tg;
+using namespace tg::test;
+
+namespace {
+
+struct Run {
+  std::vector<double> losses;
+  std::map<std::string, Tensor> state;  // of the model, on the CPU
+};
+
+template <class Optimizer, class M, class Options>
+Run train(M model, const Tensor& x, const Tensor& target, DType dtype, Device device,
+          const Options& options) {
+  model.to(dtype);
+  model.to(device);
+  manual_seed(11);
+  Optimizer optimizer(model, options);
+  const Tensor input = (x.is_floating() ? x.to(dtype) : x).to(device), wanted = target.to(device);
+  Run run;
+  for (int step = 0; step < 4; ++step) {
+    optimizer.zero_grad();
+    Tensor logits = model(input);
+    Tensor loss = cross_entropy(reshape(logits, {-1, logits.shape().back()}), wanted);
+    loss.backward();
+    optim::clip_grad_norm_(model, 1);
+    optimizer.step();
+    run.losses.push_back(loss.item());
+  }
+  for (auto& [name, t] : model.state_dict()) run.state[name] = t.detach().to(kCpuDevice).to(f64);
+  return run;
+}
+
+// Four steps here and there, in f64 with sums in any order and in f32.
+template <class Optimizer, class Make, class Options>
+void check_training(Make make, const Tensor& x, const Tensor& target, const Options& options) {
+  const auto run = [&](DType dtype, Device device) {
+    manual_seed(3);
+    return train<Optimizer>(make(), x, target, dtype, device, options);
+  };
+  for (auto [dtype, tolerance] : {std::pair{f64, 1e-10}, {f32, 1e-4}}) {
+    const Run here = run(dtype, kCpuDevice);
+    CHECK(here.losses.back() < here.losses.front());
+    in_every_order([&, dtype = dtype, tolerance = tolerance] {
+      const Run there = run(dtype, kGpu);
+      INFO(name_of(dtype));
+      for (size_t step = 0; step < here.losses.size(); ++step)
+        CHECK(there.losses[step] == Approx(here.losses[step]).epsilon(tolerance));
+      REQUIRE(there.state.size() == here.state.size());
+      for (const auto& [name, expected] : here.state) {
+        INFO(name);
+        CHECK(max(abs(there.state.at(name) - expected)).item() < 10 * tolerance);
+      }
+    });
+  }
+}
+
+Tensor images(int64_t n, int64_t channels, int64_t size) {
+  manual_seed(1);
+  return randn({n, channels, size, size}, f64);
+}
+Tensor classes(std::initializer_list<int64_t> shape, int64_t count) {
+  manual_seed(2);
+  return randint(0, count, shape);
+}
+
+}  // namespace
+
+TEST_CASE("cuda: a convolutional network learns as on the CPU", "[cuda][training]") {
+  const Tensor x = images(5, 1, 10), target = classes({5}, 10);
+  const auto make = [] { return nn::CNN({.image_size = 10, .dropout = true}); };
+  check_training<optim::SGD>(make, x, target,
+                             optim::SGDOptions{.lr = 0.1, .momentum = 0.9, .nesterov = true});
+  check_training<optim::AdamW>(make, x, target, optim::AdamWOptions{.lr = 1e-3});
+}
+
+namespace {
+
+struct Residual : nn::Module {
+  nn::Conv2d conv{3, 8, 3, {.stride = 2, .padding = 1, .bias = false}};
+  nn::BatchNorm2d norm{8};
+  nn::BasicBlock block{8, 12, 2};
+  nn::Linear fc{12, 4};
+  TG_MODULE(conv, norm, block, fc)
+  Tensor forward(const Tensor& x) {
+    Tensor y = max_pool2d(relu(norm(conv(x))), 3, {.stride = 2, .padding = 1});
+    return fc(flatten(adaptive_avg_pool2d(block(y), 1), 1));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("cuda: a residual network learns as on the CPU, running estimates too",
+          "[cuda][training]") {
+  check_training<optim::SGD>([] { return Residual(); }, images(6, 3, 17), classes({6}, 4),
+                             optim::SGDOptions{.lr = 0.05, .momentum = 0.9});
+}
+
+TEST_CASE("cuda: a transformer learns and generates as on the CPU", "[cuda][training]") {
+  const nn::GPTOptions options{
+      .vocabulary = 11, .context = 9, .layers = 1, .heads = 2, .dim = 16, .dropout = 0.1};
+  const Tensor tokens = classes({3, 9}, 11), target = classes({27}, 11);
+  check_training<optim::AdamW>([&] { return nn::GPT(options); }, tokens, target,
+                               optim::AdamWOptions{.lr = 1e-2});
+
+  manual_seed(4);
+  nn::GPT model(options);
+  const auto generate = [&](Device device) {
+    model.to(device);
+    manual_seed(5);
+    return model.generate(tokens.to(device), 6, {.top_k = 4}).to(kCpuDevice).to_vector<int64_t>();
+  };
+  const std::vector<int64_t> here = generate(kCpuDevice);
+  in_every_order([&] { CHECK(generate(kGpu) == here); });
+}
