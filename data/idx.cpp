@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tapegrad/autograd/ops/creation.h"
+#include "tapegrad/core/io/file_kind.h"
 #include "tapegrad/data/gzip_file.h"
 
 namespace tg::data {
@@ -79,11 +80,11 @@ namespace {
 
 std::string find_file(const std::string& folder, const std::string& name) {
   namespace fs = std::filesystem;
-  check<FileError>(fs::is_directory(folder), folder,
+  check<FileError>(io::kind_of(folder) == io::FileKind::folder, folder,
                    ": no such folder; the data set is in Debian's package dataset-fashion-mnist");
   for (const char* ending : {".gz", ""}) {
     std::string path = (fs::path(folder) / (name + ending)).string();
-    if (fs::exists(path)) return path;
+    if (io::kind_of(path) != io::FileKind::none) return path;
   }
   fail<FileError>(folder, ": the file", name + ".gz", "is missing");
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "tapegrad/autograd/ops/creation.h"
+#include "tapegrad/core/io/file_kind.h"
 #include "tapegrad/data/image.h"
 #include "tapegrad/data/transforms.h"
 
@@ -22,7 +23,11 @@ bool is_picture(const fs::path& path) {
 
 std::vector<fs::path> sorted_entries(const fs::path& folder) {
   std::vector<fs::path> entries;
-  for (const auto& entry : fs::directory_iterator(folder)) entries.push_back(entry.path());
+  std::error_code error;
+  fs::directory_iterator it(folder, error);
+  for (; !error && it != fs::directory_iterator(); it.increment(error))
+    entries.push_back(it->path());
+  check<FileError>(!error, folder.string() + ": cannot be listed: " + error.message());
   std::sort(entries.begin(), entries.end());
   return entries;
 }
@@ -49,14 +54,14 @@ ImageFolder::ImageFolder(const std::string& folder, Options options)
     : options_(std::move(options)) {
   check<ValueError>(options_.channels == 1 || options_.channels == 3,
                     "ImageFolder: channels must be 1 or 3, got", options_.channels);
-  check<FileError>(fs::is_directory(folder), folder, ": no such folder");
+  check<FileError>(io::kind_of(folder) == io::FileKind::folder, folder, ": no such folder");
   for (const fs::path& path : sorted_entries(folder)) {
-    if (!fs::is_directory(path)) continue;
+    if (io::kind_of(path.string()) != io::FileKind::folder) continue;
     auto label = int64_t(classes_.size());
     classes_.push_back(path.filename().string());
     size_t before = files_.size();
     for (const fs::path& file : sorted_entries(path))
-      if (fs::is_regular_file(file) && is_picture(file)) {
+      if (is_picture(file) && io::kind_of(file.string()) == io::FileKind::regular) {
         files_.push_back(file.string());
         labels_.push_back(label);
       }

@@ -13,6 +13,7 @@
 namespace tg::io {
 
 FileReader::FileReader(const std::string& path) : path_(path) {
+  check<FileError>(!path.empty(), "the name of a file to read is empty");
   // Not blocking, so that a pipe without a writer is refused and not waited for.
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   check<FileError>(file_ >= 0,

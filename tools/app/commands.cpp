@@ -114,8 +114,12 @@ int train_command(const TrainArguments& arguments) {
     check_overrides("a resumed run", arguments.overrides, kResumeKeys);
     fs::path folder = fs::path(arguments.resume).lexically_normal();
     if (folder.filename().empty()) folder = folder.parent_path();
-    std::string last = (folder / "last.safetensors").string();
     std::error_code error;
+    if (folder.filename() == "." || folder.filename() == "..")
+      folder = fs::canonical(folder, error);
+    check<FileError>(!fs::is_regular_file(folder, error), arguments.resume,
+                     ": --resume takes the folder of a run, not a file in it");
+    std::string last = (folder / "last.safetensors").string();
     bool there = fs::exists(last, error);
     check<FileError>(there || error, last, ": no such checkpoint to resume from");
     config = with_overrides(read_trained(last).config, arguments.overrides, last);

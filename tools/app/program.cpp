@@ -1,11 +1,16 @@
 // The command line of the tapegrad program: its words become the arguments of a command.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <csignal>
 #include <cstdio>
+#include <iostream>
 #include <new>
+#include <system_error>
 
 #include "tapegrad/core/error.h"
 #include "tapegrad/tools/app/bench/bench.h"
@@ -17,6 +22,16 @@ namespace tg::app {
 namespace {
 
 constexpr int kFailed = 1, kWrongWords = 2;
+constexpr const char* kUnwritten = "standard output: what was printed could not be written";
+
+void prepare_process() {
+  // A stream that was closed (`>&-`) would be the next file that is opened, and what is printed
+  // would go into that. Opened for reading, it fails as it did.
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0) (void)!::open("/dev/null", O_RDONLY);
+  // Beyond `ulimit -f` a write shall fail and be reported; the signal would end the program.
+  std::signal(SIGXFSZ, SIG_IGN);
+}
 
 // Whatever went wrong is one line, whoever wrote the message.
 int report(std::string message, int status) {
@@ -99,7 +114,11 @@ struct CommandLine {
     }
     if (*eval_app) return eval_command(checkpoint, words);
     if (*predict_app) return predict_command(checkpoint, files, samples);
-    if (*info_app) return info_command(checkpoint);
+    if (*info_app) {
+      check<ValueError>(info_app->count("checkpoint") == 0 || !checkpoint.empty(),
+                        "info: the name of the checkpoint is empty");
+      return info_command(checkpoint);
+    }
     if (*bench_app) {
       bench.command.assign(argv, argv + argc);
       return bench_command(bench);
@@ -111,23 +130,32 @@ struct CommandLine {
 }  // namespace
 
 int run_program(int argc, char** argv) {
+  prepare_process();
   CommandLine line;
   try {
     line.check_command(argc, argv);
     line.app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return line.app.exit(e);  // asked for help or the version
+    if (e.get_exit_code() == 0) {  // asked for help or the version
+      line.app.exit(e);
+      return std::cout.flush() ? 0 : report(kUnwritten, kFailed);
+    }
     return report(std::string(e.what()) + " (tapegrad --help says more)", kWrongWords);
   } catch (const Error& e) {
     return report(e.what(), kWrongWords);
   }
   try {
     int status = line.run(argc, argv);
-    check<FileError>(std::fflush(stdout) == 0 && !std::ferror(stdout),
-                     "standard output: what was printed could not be written");
+    check<FileError>(std::fflush(stdout) == 0 && !std::ferror(stdout), kUnwritten);
     return status;
   } catch (const std::bad_alloc&) {
     return report("out of memory", kFailed);
+  } catch (const std::system_error& e) {
+    bool threads = e.code() == std::errc::resource_unavailable_try_again;
+    return report(threads
+                      ? "the system gives no more threads; fewer data.workers or threads may help"
+                      : e.what(),
+                  kFailed);
   } catch (const std::exception& e) {
     return report(e.what(), kFailed);
   }

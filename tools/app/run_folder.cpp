@@ -56,6 +56,8 @@ RunFolder::~RunFolder() { unlock(); }
 
 void RunFolder::lock() {
   lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  check<FileError>(lock_ >= 0 || errno != ENOENT, path_,
+                   ": another program is moving the run of this name; give run= another");
   check<FileError>(lock_ >= 0, path_, ": cannot be used as the folder of a run:",
                    std::generic_category().message(errno));
   // A file system without locks has no protection against a second program, but works.
@@ -83,18 +85,31 @@ void RunFolder::start(const TrainConfig& config, const std::string& data_checksu
   std::error_code error;
   if (fs::exists(path_, error)) {
     lock();
-    move_aside(path_);
-    unlock();
+    // An empty folder may be one that another program has made for itself a moment ago: it is not
+    // moved, so that it finds this lock there.
+    if (!fs::is_empty(path_, error)) {
+      move_aside(path_);
+      unlock();
+    }
   }
-  fs::create_directories(path_, error);
-  check<FileError>(!error, path_, ": cannot be made:", error.message());
-  lock();
+  if (lock_ < 0) {
+    fs::create_directories(path_, error);
+    check<FileError>(!error, path_, ": cannot be made:", error.message());
+    lock();
+  }
   try {
     describe(config, data_checksum, command);
-  } catch (...) {  // a run that could not begin leaves nothing
-    for (const char* name : {"config.yaml", "run.json", ""}) fs::remove(file(name), error);
+  } catch (...) {
+    take_back();
     throw;
   }
+}
+
+void RunFolder::take_back() {
+  std::error_code ignored;
+  for (const char* name : {"config.yaml", "run.json"}) fs::remove(file(name), ignored);
+  fs::remove(path_, ignored);
+  unlock();
 }
 
 void RunFolder::describe(const TrainConfig& config, const std::string& data_checksum,

@@ -25,6 +25,8 @@ class RunFolder {
   // <run>.1, <run>.2, ...: nothing is lost.
   void start(const TrainConfig& config, const std::string& data_checksum,
              const std::vector<std::string>& command);
+  // Undoes start(): a run that could not begin leaves nothing.
+  void take_back();
   // For a run that goes on: FileError if another program trains there, or the folder is missing.
   void lock();
   // Adds this command to run.json.

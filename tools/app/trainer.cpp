@@ -76,7 +76,7 @@ std::unique_ptr<optim::Schedule> make_schedule(const TrainConfig& c, optim::Opti
 
 // Seeds and threads come before the model, which draws its weights.
 TrainConfig prepared(TrainConfig c) {
-  check<DeviceError>(c.device == "cpu", "device:", c.device,
+  check<DeviceError>(c.device == "cpu", "device:", "'" + c.device + "'",
                      "is none that the program trains on; it has cpu");
   if (c.threads > 0) set_num_threads(int(c.threads));
   manual_seed(uint64_t(c.seed));
@@ -203,6 +203,12 @@ void Trainer::save(const std::string& path) {
 void Trainer::start(const std::vector<std::string>& command) {
   if (!command.empty()) program_ = command[0];
   folder_.start(config_, task_.checksum, command);
+  try {
+    save(folder_.last());
+  } catch (...) {
+    folder_.take_back();
+    throw;
+  }
 }
 
 void Trainer::resume(const std::vector<std::string>& command) {
@@ -253,7 +259,6 @@ bool Trainer::run() {
     fmt::print(
         "schedule.warmup: the run has {} steps in all, so the warmup takes {} of them, not {}\n",
         steps, warmup_steps(config_, steps), config_.schedule.warmup);
-  if (step_ == 0) save(folder_.last());
   while (!finished())
     if (!run_epoch()) {
       save(folder_.last());
