@@ -60,11 +60,17 @@ ImageFolder::ImageFolder(const std::string& folder, Options options)
     auto label = int64_t(classes_.size());
     classes_.push_back(path.filename().string());
     size_t before = files_.size();
-    for (const fs::path& file : sorted_entries(path))
-      if (is_picture(file) && io::kind_of(file.string()) == io::FileKind::regular) {
-        files_.push_back(file.string());
-        labels_.push_back(label);
-      }
+    for (const fs::path& file : sorted_entries(path)) {
+      if (!is_picture(file)) continue;
+      io::FileKind kind = io::kind_of(file.string());
+      check<FileError>(
+          kind == io::FileKind::regular || kind == io::FileKind::folder,
+          file.string() + ": is named as a picture, but is",
+          kind == io::FileKind::none ? "a link to a file that is not there" : "not a regular file");
+      if (kind == io::FileKind::folder) continue;
+      files_.push_back(file.string());
+      labels_.push_back(label);
+    }
     check<FileError>(files_.size() > before, path.string(), ": the class holds no pictures");
   }
   check<FileError>(!classes_.empty(), folder,

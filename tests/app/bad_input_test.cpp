@@ -104,6 +104,21 @@ TEST_CASE("program: a config that is wrong or missing", "[program]") {
   CHECK_FALSE(fs::exists(folder / "outputs"));
 }
 
+TEST_CASE("program: a run that diverges names what may help and keeps its checkpoint",
+          "[program]") {
+  TemporaryFolder folder;
+  write_idx(folder);
+  Words words = short_run(folder);
+  // Found at the next step, or, behind the last one, in the validation.
+  check_refused(run(with(words, {"optimizer.lr=1e30"})), {"loss is not finite", "optimizer.lr"});
+  std::string at = folder / "outputs/run";
+  CHECK(optim::read_progress(at + "/last.safetensors").step == 0);
+  CHECK_FALSE(fs::exists(at + "/best.safetensors"));
+  check_refused(run(with(words, {"optimizer.lr=1e30", "max_steps=1"})),
+                {"validation loss is not finite", "optimizer.lr"});
+  CHECK_FALSE(fs::exists(at + "/best.safetensors"));
+}
+
 TEST_CASE("program: words that are no command", "[program]") {
   auto refused = [](const Words& words, const std::string& part) {
     Finished f = run(words);
@@ -226,6 +241,17 @@ TEST_CASE("program: a picture of a training folder that is damaged", "[program]"
       std::ofstream(bad, std::ios::binary) << content;
       check_refused(run(with(words, {std::string("data.workers=") + workers})), {bad});
     }
+  std::ofstream(bad, std::ios::binary) << whole;
+  std::string link = folder / "pictures/train/cat/link.png";
+  fs::create_symlink("nowhere.png", link);
+  check_refused(run(words), {link, "a link to a file that is not there"});
+  fs::remove(link);
+  REQUIRE(::mkfifo(link.c_str(), 0600) == 0);
+  check_refused(run(words), {link, "not a regular file"});
+  fs::remove(link);
+  fs::rename(folder / "pictures/train/cat", folder / "pictures/train/c\xe9");
+  check_refused(run(words), {folder / "pictures", "UTF-8"});
+  fs::rename(folder / "pictures/train/c\xe9", folder / "pictures/train/cat");
   fs::remove_all(folder / "pictures/test/dog");
   check_refused(run(words), {"pictures", "train and test have different classes"});
 }

@@ -167,6 +167,10 @@ TEST_CASE("values that make no sense are refused before anything starts", "[conf
   CHECK(refused_words({"data.batch_size=-1"}) == "data.batch_size must be at least 1, not -1");
   CHECK(refused_words({"epochs=9000000000000000000"}) ==
         "epochs must be at most 1000000000, not 9000000000000000000");
+  CHECK(refused_words({"data.image_size=1000000000"}) ==
+        "data.image_size must be at most 16384, not 1000000000");
+  CHECK(refused_words({"threads=100000"}) == "threads must be at most 1024, not 100000");
+  CHECK(refused_words({"data.workers=1025"}) == "data.workers must be at most 1024, not 1025");
   CHECK(refused_words({"optimizer.lr=0"}) == "optimizer.lr must be above 0, not 0");
   CHECK(refused_words({"optimizer.momentum=-1"}) ==
         "optimizer.momentum must be at least 0, not -1");

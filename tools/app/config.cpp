@@ -288,6 +288,9 @@ void validate(const TrainConfig& c) {
   at_least("data.validation", c.data.validation, int64_t(1));
   at_least("data.train_samples", c.data.train_samples, int64_t(0));
   at_least("data.image_size", c.data.image_size, int64_t(8));
+  constexpr int64_t kMostPixels = 1 << 14;  // of a side
+  check<ValueError>(c.data.image_size <= kMostPixels, "data.image_size must be at most",
+                    kMostPixels, ", not", c.data.image_size);
   at_least("optimizer.weight_decay", c.optimizer.weight_decay, 0.0);
   at_least("schedule.warmup", c.schedule.warmup, int64_t(0));
   check<ValueError>(c.seed >= 0, "seed must be at least 0, not", c.seed);

@@ -113,9 +113,9 @@ Task image_folder(const TrainConfig& c) {
       std::make_shared<data::ImageFolder>(c.data.folder + "/train", picture_options(c, false));
   auto test =
       std::make_shared<data::ImageFolder>(c.data.folder + "/test", picture_options(c, false));
+  for (const std::string& name : train->classes()) check_class_name(c.data.folder, name);
   check<FileError>(test->classes() == train->classes(), c.data.folder,
                    ": train and test have different classes");
-  for (const std::string& name : train->classes()) check_class_name(c.data.folder, name);
   Task task;
   Sha256 hash;  // of names only: hashing all pictures would take longer than reading them once
   for (int64_t i = 0; i < train->size(); ++i) {

@@ -84,9 +84,10 @@ TrainConfig prepared(TrainConfig c) {
 }
 
 // ---- Numbers as text in a checkpoint; doubles in the shortest form that reads back the same ----
-double number(const std::map<std::string, std::string>& user, const std::string& key) {
+template <class T>
+T parsed(const std::map<std::string, std::string>& user, const std::string& key) {
   auto found = user.find(key);
-  double v = 0;
+  T v{};
   bool ok = found != user.end();
   if (ok) {
     const std::string& t = found->second;
@@ -95,6 +96,14 @@ double number(const std::map<std::string, std::string>& user, const std::string&
   }
   check<FileError>(ok, "the checkpoint has no valid number for", key);
   return v;
+}
+double number(const std::map<std::string, std::string>& user, const std::string& key) {
+  return parsed<double>(user, key);
+}
+int64_t count(const std::map<std::string, std::string>& user, const std::string& key) {
+  auto n = parsed<int64_t>(user, key);
+  check<FileError>(n >= 0, "the checkpoint has", n, "for", key);
+  return n;
 }
 
 // As a shell takes it for one word.
@@ -219,10 +228,10 @@ void Trainer::resume(const std::vector<std::string>& command) {
   optim::Progress p = optim::load_checkpoint(folder_.last(), parts());
   step_ = p.step;
   score_.loss_sum = number(p.user, "score.loss_sum");
-  score_.correct = int64_t(number(p.user, "score.correct"));
-  score_.count = int64_t(number(p.user, "score.count"));
+  score_.correct = count(p.user, "score.correct");
+  score_.count = count(p.user, "score.count");
   best_accuracy_ = number(p.user, "best_accuracy");
-  auto epochs = int64_t(number(p.user, "epochs"));
+  auto epochs = count(p.user, "epochs");
   for (int64_t e = 1; e <= epochs; ++e) {
     EpochRow row;
     row.epoch = e;
@@ -349,11 +358,11 @@ Trained read_trained(const std::string& path) {
   trained.config = parse_config(found->second, path);
   validate(trained.config);
   trained.classes = split_lines(p.user["classes"]);
-  auto rank = int64_t(number(p.user, "image_rank"));
+  auto rank = count(p.user, "image_rank");
   check<FileError>(!trained.classes.empty() && rank >= 1 && rank <= 3, path,
                    ": does not say what images it was trained on");
   for (int64_t d = 0; d < rank; ++d)
-    trained.image_shape.push_back(int64_t(number(p.user, "image_size." + std::to_string(d))));
+    trained.image_shape.push_back(count(p.user, "image_size." + std::to_string(d)));
   return trained;
 }
 
