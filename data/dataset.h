@@ -50,17 +50,20 @@ class Subset : public Dataset<Sample> {
  public:
   Subset(std::shared_ptr<const Dataset<Sample>> of, std::vector<int64_t> indices)
       : of_(std::move(of)), indices_(std::move(indices)) {
+    check<ValueError>(of_ != nullptr, "Subset: there is no data set");
     for (int64_t i : indices_)
       check<IndexError>(i >= 0 && i < of_->size(), "Subset: index", i,
                         "is outside of a data set of", of_->size());
   }
   int64_t size() const override { return int64_t(indices_.size()); }
-  Sample get(int64_t i, Generator& random) const override {
-    return of_->get(indices_[size_t(i)], random);
-  }
-  std::string name(int64_t i) const override { return of_->name(indices_[size_t(i)]); }
+  Sample get(int64_t i, Generator& random) const override { return of_->get(index(i), random); }
+  std::string name(int64_t i) const override { return of_->name(index(i)); }
 
  private:
+  int64_t index(int64_t i) const {
+    check<IndexError>(i >= 0 && i < size(), "Subset: there is no sample", i, "among", size());
+    return indices_[size_t(i)];
+  }
   std::shared_ptr<const Dataset<Sample>> of_;
   std::vector<int64_t> indices_;
 };

@@ -78,8 +78,14 @@ ImageFolder::ImageFolder(const std::string& folder, Options options)
 }
 
 ImageAndLabel ImageFolder::get(int64_t index, Generator& random) const {
-  Tensor image = prepare(files_[size_t(index)], options_, options_.augment ? &random : nullptr);
+  Tensor image = prepare(name(index), options_, options_.augment ? &random : nullptr);
   return {image, scalar_tensor(labels_[size_t(index)], i64)};
+}
+
+std::string ImageFolder::name(int64_t index) const {
+  check<IndexError>(index >= 0 && index < size(), "ImageFolder: there is no picture", index,
+                    "among", size());
+  return files_[size_t(index)];
 }
 
 }  // namespace tg::data

@@ -24,7 +24,7 @@ class ImageFolder : public Dataset<ImageAndLabel> {
   explicit ImageFolder(const std::string& folder, Options options = {});
   int64_t size() const override { return int64_t(files_.size()); }
   ImageAndLabel get(int64_t index, Generator& random) const override;
-  std::string name(int64_t index) const override { return files_[size_t(index)]; }
+  std::string name(int64_t index) const override;  // its path
   const std::vector<std::string>& classes() const { return classes_; }
   const std::vector<int64_t>& labels() const { return labels_; }
 

@@ -78,7 +78,9 @@ Tensor normalize(const Tensor& image, const std::vector<double>& mean,
 
 Tensor random_crop(const Tensor& image, int64_t padding, Generator& random) {
   check_image("random_crop", image);
-  check<ValueError>(padding >= 0, "random_crop: padding must not be negative, got", padding);
+  constexpr int64_t kMostPadding = int64_t(1) << 30;
+  check<ValueError>(padding >= 0 && padding <= kMostPadding, "random_crop: padding must be in [0,",
+                    std::to_string(kMostPadding) + "], got", padding);
   int64_t h = image.size(1), w = image.size(2);
   int64_t down = random.integer(2 * padding + 1) - padding,
           right = random.integer(2 * padding + 1) - padding;
@@ -120,9 +122,10 @@ Tensor resize(const Tensor& image, int64_t height, int64_t width) {
                     "to", height, "x", width);
   if (height == image.size(1) && width == image.size(2)) return image;
   int64_t channels = image.size(0), h = image.size(1), w = image.size(2);
-  std::vector<Taps> across = taps(w, width), down = taps(h, height);
+  // Memory first: a size that there is none for is refused before anything is made of it.
   Tensor source = contiguous(image), narrow_rows = zeros({channels * h, width}),
          out = zeros({channels, height, width});
+  std::vector<Taps> across = taps(w, width), down = taps(h, height);
   const auto* from = source.data<float>();
   auto* middle = narrow_rows.mutable_data<float>();
   for (int64_t r = 0; r < channels * h; ++r)

@@ -119,6 +119,8 @@ int bench_command(const BenchArguments& arguments) {
   check<ValueError>(arguments.threads >= 0, "--threads must not be negative, got",
                     arguments.threads);
   check<ValueError>(arguments.rounds > 0, "--rounds must be positive, got", arguments.rounds);
+  check<ValueError>(arguments.seconds > 0 && arguments.seconds <= 3600,
+                    "--seconds must be above 0 and at most 3600, got", arguments.seconds);
   const std::vector<Work> works = operator_works(arguments.only);
   check<ValueError>(!works.empty(), "no operator has '" + arguments.only + "' in its name");
   if (arguments.threads > 0)
