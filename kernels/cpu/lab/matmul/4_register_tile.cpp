@@ -20,7 +20,6 @@ void register_tile(const Product& p) {
       t.depth = p.depth;
       t.a = p.a + i * p.a_row;
       t.a_row = p.a_row;
-
       t.b = p.b + j;
       t.b_row = p.b_row;
       t.c = p.c + i * p.c_row + j;

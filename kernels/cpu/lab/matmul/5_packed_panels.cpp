@@ -28,7 +28,6 @@ void packed_panels(const Product& p) {
       t.depth = p.depth;
       t.a = p.a + i * p.a_row;
       t.a_row = p.a_row;
-
       t.b = panel.data();
       t.b_row = kTileColumns;
       t.c = p.c + i * p.c_row + j;

@@ -27,7 +27,8 @@ template <int kRows, bool kWhole>
 void run_tile(const Tile& t) {
   const int64_t first = kWhole || t.columns > Simd::kLanes ? Simd::kLanes : t.columns;
   const bool both = t.columns > first;
-  const Simd::Mask left = Simd::first(int(first)), right = Simd::first(int(t.columns - first));
+  const Simd::Mask left = Simd::first(int(first)),
+                   right = Simd::first(both ? int(t.columns - first) : 1);
   const auto load = [&](const float* from, int j) {
     if (kWhole) return Simd::load(from + j * Simd::kLanes);
     if (j == 0) return Simd::load(from, left);

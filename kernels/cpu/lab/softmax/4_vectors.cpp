@@ -15,7 +15,7 @@ namespace {
 
 using Floats = Packet<float>;
 
-// As in the rung below, for a register of values.
+// The same polynomial for a register of values.
 Floats exp_of_negative(Floats x) {
   using namespace Eigen::internal;
   const auto c = [](float value) { return packet::set(value); };
