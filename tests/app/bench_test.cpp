@@ -71,12 +71,16 @@ TEST_CASE("bench: the roof of a piece of work", "[bench]") {
     measured.push_back({"roof " + level.name + " read", 0, 10e9, {1}});
     measured.push_back({"roof " + level.name + " copy", 0, 20e9, {1}});
   }
-  const Roofs roofs(measured);
-  CHECK(roofs.bound(1e9, 1000).seconds == Approx(0.01));
-  CHECK(roofs.bound(1e9, 1000).by == "arithmetic");
-  CHECK(roofs.bound(0, 1e10).seconds == Approx(0.5));
-  CHECK(roofs.bound(0, 1e10).by == "memory");
-  CHECK(roofs.bound(0, 1000).by == "L1");
+  CHECK(bound(measured, 1e9, 1000).by == "arithmetic");
+  CHECK(bound(measured, 1e9, 1000).roof == "roof fma");
+  CHECK(bound(measured, 1e9, 1e10).by == "memory");  // 0.01 s of arithmetic, 0.5 s of moving
+  CHECK(bound(measured, 1e9, 1e10).roof == "roof memory copy");
+  CHECK(bound(measured, 0, 1000).by == "L1");
+  // 200 GFLOP/s and 400 in the same rounds, of which the work does 20 and 100.
+  const Result roof{"roof fma", 400e9, 0, {2, 1, 1}}, work{"x", 100e9, 0, {5, 1, 1}};
+  CHECK(share_of_roof(work, roof) == Approx(0.25));  // of 0.1, 0.25, 0.25
+  const Result wire{"roof L1 read", 0, 10, {1, 1}}, moves{"x", 7, 5, {1, 1}};
+  CHECK(share_of_roof(moves, wire) == Approx(0.5));
 }
 
 TEST_CASE("bench: there is something to measure for all there is", "[bench]") {

@@ -31,7 +31,7 @@ std::string spread_text(const Result& r) {
                      100 * (r.quantile(0.75) / m - 1));
 }
 
-Roofs measure_roofs(const Effort& effort, std::vector<Result>& results) {
+std::vector<Result> measure_roofs(const Effort& effort, std::vector<Result>& results) {
   fmt::print("{:<36} {:>14} {:>13}\n", "roof", "", "spread");
   std::vector<Result> roofs = measure(roof_works(), effort);
   for (const Result& r : roofs) {
@@ -40,20 +40,25 @@ Roofs measure_roofs(const Effort& effort, std::vector<Result>& results) {
     fmt::print("{:<36} {:>14} {:>13}\n", r.name.substr(5), rate, spread_text(r));
   }
   results.insert(results.end(), roofs.begin(), roofs.end());
-  return Roofs(roofs);
+  return roofs;
 }
 
-void measure_operators(const std::vector<Work>& works, const Roofs& roofs, const Effort& effort,
-                       std::vector<Result>& results) {
+void measure_operators(const std::vector<Work>& works, const std::vector<Result>& roofs,
+                       const Effort& effort, std::vector<Result>& results) {
   fmt::print("\n{:<36} {:>9} {:>13} {:>10} {:>15}  of roof\n", "operator", "time", "spread", "",
              "");
+  const std::vector<Work> all_roofs = roof_works();
   for (const Work& work : works) {
-    const Result r = measure({work}, effort)[0];
-    const Roofs::Bound bound = roofs.bound(r.flops, r.bytes);
+    // It takes turns with its roof, which may not be where it was a minute ago.
+    const Ready ready = work.make();
+    const Bound by = bound(roofs, ready.flops, ready.bytes);
+    const Work& roof = *std::find_if(all_roofs.begin(), all_roofs.end(),
+                                     [&](const Work& w) { return w.name == by.roof; });
+    const std::vector<Result> both = measure({{work.name, [&] { return ready; }}, roof}, effort);
+    const Result& r = both[0];
     fmt::print("{:<36} {:>9} {:>13} {:>10} {:>15}  {:3.0f}% {}\n", r.name, time_text(r.median()),
                spread_text(r), rate_text(r.bytes, r.median(), "GB/s"),
-               rate_text(r.flops, r.median(), "GFLOP/s"), 100 * bound.seconds / r.median(),
-               bound.by);
+               rate_text(r.flops, r.median(), "GFLOP/s"), 100 * share_of_roof(r, both[1]), by.by);
     std::fflush(stdout);
     results.push_back(r);
   }

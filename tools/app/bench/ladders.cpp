@@ -12,8 +12,8 @@ std::vector<Work> main_works() {
   return {{"matmul",
            []() -> Ready {
              // Few results, each a long sum, as in the gradient of a weight.
-             const Tensor a = rand({384, 4096}), b = rand({4096, 384});
-             return {[=] { matmul(a, b); }, 2.0 * a.numel() * 384, 2.0 * a.numel() * kFloat};
+             const Tensor a = rand({128, 16384}), b = rand({16384, 128});
+             return {[=] { matmul(a, b); }, 2.0 * a.numel() * 128, 2.0 * a.numel() * kFloat};
            }},
           {"softmax",
            []() -> Ready {

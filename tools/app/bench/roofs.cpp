@@ -27,7 +27,7 @@ void keep(const T& value) {
 }
 
 // Twelve sums that do not wait for each other: enough for two multiply-adds in each cycle, of which
-// each takes four or five.
+// each takes four or five. They begin differently, or the compiler would see that they are equal.
 constexpr int kChains = 12;
 constexpr int64_t kSteps = 100000;
 void multiply_and_add() {
@@ -35,7 +35,10 @@ void multiply_and_add() {
   const Simd::Register factor = Simd::broadcast(&near_one), addend = Simd::broadcast(&little);
   Simd::Register chain[kChains];
 #pragma GCC unroll 12
-  for (auto& c : chain) c = addend;
+  for (int c = 0; c < kChains; ++c) {
+    const float start = 0.001f * float(c);
+    chain[c] = Simd::broadcast(&start);
+  }
   for (int64_t i = 0; i < kSteps; ++i) {
 #pragma GCC unroll 12
     for (auto& c : chain) c = Simd::multiply_add(c, factor, addend);
@@ -156,22 +159,37 @@ std::vector<Work> roof_works() {
   return works;
 }
 
-Roofs::Roofs(const std::vector<Result>& results) : levels(memory_levels()) {
-  bandwidth.resize(levels.size());
-  for (const Result& r : results) {
-    flops = std::max(flops, r.flops / r.median());
-    for (size_t i = 0; i < levels.size(); ++i)
-      if (r.name.starts_with("roof " + levels[i].name))
-        bandwidth[i] = std::max(bandwidth[i], r.bytes / r.median());
-  }
+namespace {
+
+// The fastest of the roofs whose names begin so.
+const Result& best(const std::vector<Result>& roofs, const std::string& begin) {
+  const auto rate = [&](const Result& r) {
+    return r.name.starts_with(begin) ? (r.flops + r.bytes) / r.median() : 0;
+  };
+  return *std::max_element(roofs.begin(), roofs.end(),
+                           [&](const Result& x, const Result& y) { return rate(x) < rate(y); });
 }
 
-Roofs::Bound Roofs::bound(double work_flops, double work_bytes) const {
+}  // namespace
+
+Bound bound(const std::vector<Result>& roofs, double flops, double bytes) {
+  const std::vector<Level> levels = memory_levels();
   size_t level = 0;
-  while (level + 1 < levels.size() && work_bytes > levels[level].bytes) ++level;
-  const double arithmetic = work_flops / flops, transport = work_bytes / bandwidth[level];
-  if (arithmetic > transport) return {arithmetic, "arithmetic"};
-  return {transport, levels[level].name};
+  while (level + 1 < levels.size() && bytes > levels[level].bytes) ++level;
+  const Result &arithmetic = best(roofs, "roof fma"),
+               &transport = best(roofs, "roof " + levels[level].name);
+  const double calculating = flops / arithmetic.flops * arithmetic.median();
+  const double moving = bytes / transport.bytes * transport.median();
+  return calculating > moving ? Bound{"arithmetic", arithmetic.name}
+                              : Bound{levels[level].name, transport.name};
+}
+
+double share_of_roof(const Result& work, const Result& roof) {
+  const double times = roof.flops > 0 ? work.flops / roof.flops : work.bytes / roof.bytes;
+  Result shares;
+  for (size_t i = 0; i < work.seconds.size(); ++i)
+    shares.seconds.push_back(times * roof.seconds[i] / work.seconds[i]);
+  return shares.median();
 }
 
 }  // namespace tg::app

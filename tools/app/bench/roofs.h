@@ -17,18 +17,15 @@ std::vector<Level> memory_levels();
 // ("roof memory copy past caches"). Each runs on all threads.
 std::vector<Work> roof_works();
 
-struct Roofs {
-  double flops = 0;  // per second
-  std::vector<Level> levels;
-  std::vector<double> bandwidth;  // of each level, bytes per second: the best of its works
-
-  explicit Roofs(const std::vector<Result>& results);
-  // The shortest time that such work could take, and what keeps it from being shorter.
-  struct Bound {
-    double seconds = 0;
-    std::string by;
-  };
-  Bound bound(double flops, double bytes) const;
+// What keeps a piece of work from being faster.
+struct Bound {
+  std::string by;    // "arithmetic", or the level that its bytes fit
+  std::string roof;  // the name of the result that shows the most of it
 };
+// `roofs`: what roof_works() gave.
+Bound bound(const std::vector<Result>& roofs, double flops, double bytes);
+// Of the time that the work took, the share that it must take at the rate of its roof: round by
+// round, so the two are to be measured together; the median.
+double share_of_roof(const Result& work, const Result& roof);
 
 }  // namespace tg::app

@@ -5,9 +5,9 @@
 // back, without gaps. A copy of n values is nothing beside the n * rows multiplications that use
 // it.
 //
-// What is left: the longer the sum, the longer the panel; at 4096 steps it is 256 KB and comes from
-// the second-level cache each time, A from the third. The engine cuts k into slices and rows into
-// blocks so that both stay near, and packs while it computes.
+// What is left: the longer the sum, the longer the panel. With 16384 steps it takes 1 MB, twice the
+// second-level cache, and is fetched again for each tile. The engine cuts k into slices and rows
+// into blocks, so that the pieces stay near, and packs while it computes.
 #include <algorithm>
 
 #include "tapegrad/kernels/cpu/lab/matmul/tile.h"
