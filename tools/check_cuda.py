@@ -34,6 +34,7 @@ EXPECTED = {
     "unary.cu": [r"ld\.global(\.nc)?(\.\w+)*\.v4", r"st\.global(\.\w+)*\.v4"],
     "binary.cu": [r"ld\.global(\.nc)?(\.\w+)*\.v4", r"st\.global(\.\w+)*\.v4"],
     "copy.cu": [r"ld\.global(\.nc)?(\.\w+)*\.v4", r"st\.global(\.\w+)*\.v[24]"],
+    "tensor_correlate.cu": [r"mma\.sync", r"cp\.async\.cg", r"ldmatrix", r"st\.global(\.\w+)*\.v4"],
     "tensor_core.cu": [r"mma\.sync", r"cp\.async\.cg", r"ldmatrix", r"st\.global(\.\w+)*\.v4"],
 }
 

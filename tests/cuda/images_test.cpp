@@ -23,6 +23,10 @@ TEST_CASE("cuda: convolutions of several tiles", "[cuda]") {
       {{1, 70, 9, 8}, {66, 70, 1, 2}, {.stride = {2, 1}}},
       {{3, 12, 10, 9}, {15, 4, 3, 2}, {.stride = 2, .padding = {1, 0}, .groups = 3}},
       {{2, 6, 12, 10}, {6, 1, 3, 3}, {.padding = 2, .dilation = 2, .groups = 6}},
+      // Channels in pieces of 16 bytes, as the tensor cores want them; tiles and groups of them.
+      {{2, 16, 13, 11}, {136, 16, 3, 3}, {.padding = 1}},
+      {{3, 40, 9, 8}, {24, 40, 3, 2}, {.stride = {2, 3}, .padding = 2, .dilation = {1, 2}}},
+      {{2, 48, 7, 6}, {15, 16, 2, 3}, {.padding = {1, 0}, .groups = 3}},
       // Pixels in more than one part, and a part of which the end is not full.
       {{2, 3, 29, 21}, {6, 3, 3, 3}, {.padding = 1}},
   };

@@ -1,6 +1,7 @@
 // Training steps of whole models on device cuda against the same steps on the CPU: one seed gives
 // the same weights, the same dropout and so, but for the order of sums, the same losses.
 #include "cuda/flavour.h"
+#include "tapegrad/autograd/autocast.h"
 #include "tapegrad/core/random.h"
 #include "tapegrad/nn/models/cnn.h"
 #include "tapegrad/nn/models/gpt.h"
@@ -120,4 +121,45 @@ TEST_CASE("cuda: a transformer learns and generates as on the CPU", "[cuda][trai
   };
   const std::vector<int64_t> here = generate(kCpuDevice);
   in_every_order([&] { CHECK(generate(kGpu) == here); });
+}
+
+TEST_CASE("cuda: mixed precision trains as on the CPU", "[cuda][training]") {
+  const Tensor x = images(5, 1, 10).to(f32), target = classes({5}, 10);
+  // The scale is too large at first: steps are skipped until it is not.
+  const auto run = [&](DType low, Device device) {
+    manual_seed(3);
+    nn::CNN model({.image_size = 10, .dropout = true});
+    model.to(device);
+    manual_seed(11);  // each device draws from a generator of its own
+    optim::SGD optimizer(model, {.lr = 0.05, .momentum = 0.9});
+    optim::GradScaler scaler({.init_scale = 1e8, .enabled = low == f16});
+    const Tensor input = x.to(device), wanted = target.to(device);
+    std::vector<double> figures;  // losses and scales
+    for (int step = 0; step < 12; ++step) {
+      optimizer.zero_grad();
+      Tensor loss;
+      {
+        Autocast autocast(low);
+        loss = cross_entropy(model(input), wanted);
+      }
+      scaler.scale(loss).backward();
+      scaler.unscale_(optimizer);
+      optim::clip_grad_norm_(model, 1);
+      scaler.step(optimizer);
+      scaler.update();
+      figures.push_back(loss.item());
+      figures.push_back(scaler.get_scale());
+    }
+    return figures;
+  };
+  for (auto [low, ulp] : {std::pair{bf16, 1.0 / 256}, {f16, 1.0 / 2048}}) {
+    INFO(name_of(low));
+    const std::vector<double> here = run(low, kCpuDevice);
+    CHECK(here[22] < here[0]);
+    if (low == f16) CHECK(here[1] < 1e8);
+    in_every_order([&, low = low, ulp = ulp] {
+      const std::vector<double> there = run(low, kGpu);
+      for (size_t k = 0; k < here.size(); ++k) CHECK(there[k] == Approx(here[k]).epsilon(4 * ulp));
+    });
+  }
 }

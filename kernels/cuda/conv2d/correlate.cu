@@ -19,20 +19,12 @@ namespace {
 
 constexpr int64_t kFewChannels = 4;
 
-__device__ inline int64_t place_in_kernel(const Correlation& p, const Entry& e) {
-  return e.channel * p.kernel_source + (p.h.kernel_first + e.ty * p.h.kernel_step) * p.kernel_h +
-         (p.w.kernel_first + e.tx * p.w.kernel_step) * p.kernel_w;
-}
-
 template <class T>
 __device__ inline void write(const Correlation& p, int64_t group, int64_t row, int64_t channel,
                              Computed<T> sum) {
-  const Result o = result_of(p, row);
   const int64_t c = group * p.target.channels + channel;
   if (p.bias) sum += widen(static_cast<const T*>(p.bias)[c * p.bias_step]);
-  static_cast<T*>(p.target.data)[o.n * p.target.n + c * p.target.channel +
-                                 (p.h.target_first + o.y * p.h.target_step) * p.target.y +
-                                 (p.w.target_first + o.x * p.w.target_step) * p.target.x] =
+  static_cast<T*>(p.target.data)[place_in_target(p, result_of(p, row)) + c * p.target.channel] =
       narrow<T>(sum);
 }
 
@@ -108,6 +100,7 @@ void correlate(const Correlation& p, DType dtype) {
   const int64_t pixels = p.images * p.h.results * p.w.results;
   const int64_t results = pixels * p.groups * p.target.channels;
   if (results == 0) return;
+  if (p.target.channels > kFewChannels && tensor_core_correlate(p, dtype)) return;
   const int64_t tiles = ((pixels + kTile - 1) / kTile) * ((p.target.channels + kTile - 1) / kTile);
   visit_any_float(dtype, [&]<class T>() {
     if (p.target.channels <= kFewChannels)

@@ -26,6 +26,8 @@ struct Correlation {
   int64_t bias_step;
 };
 void correlate(const Correlation& correlation, DType dtype);
+// f16 and bf16 on tensor cores. False where channels do not lie in pieces of 16 bytes.
+bool tensor_core_correlate(const Correlation& correlation, DType dtype);
 
 // dweight[g, j, c, ty, tx] = sum over n, oy, ox of dy[n, g, j, oy, ox] *
 //     x[n, g, c, h.first + oy * h.step + ty * h.tap_step, (the same of w)]
@@ -64,6 +66,15 @@ __device__ inline Entry entry_of(const Correlation& p, int64_t k) {
   const int64_t ty = quotient(tap, p.w.taps), tx = tap - ty * p.w.taps;
   const int64_t y = ty * p.h.tap_step, x = tx * p.w.tap_step;
   return {channel * p.source.channel + y * p.source.y + x * p.source.x, y, x, channel, ty, tx};
+}
+__device__ inline int64_t place_in_kernel(const Correlation& p, const Entry& e) {
+  return e.channel * p.kernel_source + (p.h.kernel_first + e.ty * p.h.kernel_step) * p.kernel_h +
+         (p.w.kernel_first + e.tx * p.w.kernel_step) * p.kernel_w;
+}
+// Where a result's first channel lies.
+__device__ inline int64_t place_in_target(const Correlation& p, const Result& o) {
+  return o.n * p.target.n + (p.h.target_first + o.y * p.h.target_step) * p.target.y +
+         (p.w.target_first + o.x * p.w.target_step) * p.target.x;
 }
 // False where the entry is padding.
 __device__ inline bool has(const Correlation& p, const Window& window, const Entry& e) {
