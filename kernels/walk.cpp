@@ -4,10 +4,12 @@ namespace tg::kernels {
 
 namespace {
 
+// Products of sizes and steps leave 63 bits only where there are no elements (size_product).
+
 // The loop inside `outer` and `outer` itself are one for every operand.
 bool evenly_spaced(const Walk& w, int operands, int outer, int inner) {
   for (int k = 0; k < operands; ++k)
-    if (w.step[k][outer] != w.step[k][inner] * w.size[inner]) return false;
+    if (w.step[k][outer] != size_product(w.step[k][inner], w.size[inner])) return false;
   return true;
 }
 
@@ -35,10 +37,10 @@ Walk plan_walk(std::span<const Layout> operands) {
       const Layout& o = operands[size_t(k)];
       int own = d - (rank - o.shape->rank());
       bool stretched = own < 0 || (*o.shape)[own] == 1;
-      w.step[k][next] = stretched ? 0 : (*o.strides)[own] * o.bytes;
+      w.step[k][next] = stretched ? 0 : size_product((*o.strides)[own], o.bytes);
     }
     if (last >= 0 && evenly_spaced(w, count, last, next)) {
-      w.size[last] *= w.size[next];
+      w.size[last] = size_product(w.size[last], w.size[next]);
       for (int k = 0; k < count; ++k) w.step[k][last] = w.step[k][next];
     } else {
       last = next;

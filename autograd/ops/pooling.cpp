@@ -99,8 +99,10 @@ PoolAxis pool_axis(const Tensor& x, int dim, int64_t kernel, int64_t stride, int
                    bool ceil_mode) {
   PoolAxis axis;
   axis.inputs = x.size(dim);
-  check<ShapeError>(axis.inputs <= std::numeric_limits<int64_t>::max() - 2 * kMostKernel,
-                    "the image of", x.shape(), "has more pixels than can be counted with padding");
+  // More than this can only be an expanded view.
+  constexpr int64_t kMostPixels = int64_t(1) << 40;
+  check<ShapeError>(axis.inputs <= kMostPixels, "images can be at most", kMostPixels,
+                    "pixels high and wide, got", x.shape());
   axis.kernel = kernel;
   // A stride over all of the image and its padding means the same as any longer one.
   axis.stride = std::min(stride, std::max<int64_t>(axis.inputs + padding, 1));
