@@ -99,8 +99,9 @@ TEST_CASE("program: a config that is wrong or missing", "[program]") {
   check_refused(run({"train"}), {"give a config file"});
   check_refused(run(with(short_run(folder), {"data.validation=60"})), {"data.validation", "60"});
   check_refused(run(with(short_run(folder), {"model.hidden=8,x"})), {"model.hidden"});
-  check_refused(run(with(short_run(folder), {"device=cuda:0"})),
-                {"device: 'cuda:0'", "it has cpu"});
+  check_refused(run(with(short_run(folder), {"device=cuda:9"})),
+                {"device: 'cuda:9'", "it has cpu"});
+  check_refused(run(with(short_run(folder), {"device=gpu"})), {"gpu"});
   CHECK_FALSE(fs::exists(folder / "outputs"));
 }
 

@@ -54,7 +54,7 @@ void for_each_key(Config& c, Visitor&& visit) {
   visit("run", c.run, "name of the folder below outputs");
   visit("outputs", c.outputs, "folder of all runs");
   visit("seed", c.seed, "of weights, order, augmentation and dropout");
-  visit("device", c.device, "cpu");
+  visit("device", c.device, "cpu, or cuda:0 in a build that has it");
   visit("precision", c.precision, "f32, bf16 or f16: of products while training; weights stay f32");
   visit("threads", c.threads, "0: all cores");
   visit("epochs", c.epochs, "passes over the training set");

@@ -13,6 +13,7 @@
 #include "tapegrad/autograd/autocast.h"
 #include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/ops.h"
+#include "tapegrad/core/cuda/cuda.h"
 #include "tapegrad/core/parallel.h"
 #include "tapegrad/core/random.h"
 #include "tapegrad/optim/adam.h"
@@ -76,11 +77,18 @@ std::unique_ptr<optim::Schedule> make_schedule(const TrainConfig& c, optim::Opti
 
 // Seeds and threads come before the model, which draws its weights.
 TrainConfig prepared(TrainConfig c) {
-  check<DeviceError>(c.device == "cpu", "device:", "'" + c.device + "'",
-                     "is none that the program trains on; it has cpu");
+  const Device device(c.device);
+  check<DeviceError>(device.is_cpu() || device.index < cuda_device_count(),
+                     "device:", "'" + c.device + "'",
+                     "is none that the program trains on; it has cpu; cuda:", cuda_status());
   if (c.threads > 0) set_num_threads(int(c.threads));
   manual_seed(uint64_t(c.seed));
   return c;
+}
+
+Model on_device(Model model, Device device) {
+  model.module().to(device);
+  return model;
 }
 
 // ---- Numbers as text in a checkpoint; doubles in the shortest form that reads back the same ----
@@ -156,9 +164,11 @@ Score evaluate(Model& model, const std::shared_ptr<const Images>& images, int64_
   options.batch_size = batch_size;
   options.workers = workers;
   data::DataLoader<data::ImageAndLabel> loader(images, options);
+  const Device device = model.module().parameters().at(0).device();
   Score score;
-  for (auto [x, y] : loader) {
+  for (auto [x_here, y_here] : loader) {
     if (interrupted()) break;
+    const Tensor x = x_here.to(device), y = y_here.to(device);
     Tensor logits = model(x);
     score.add(cross_entropy(logits, y), logits, y);
   }
@@ -167,9 +177,11 @@ Score evaluate(Model& model, const std::shared_ptr<const Images>& images, int64_
 
 Trainer::Trainer(TrainConfig config)
     : config_(prepared(std::move(config))),
+      device_(config_.device),
       folder_(config_),
       task_(load_task(config_)),
-      model_(make_model(config_, task_.image_shape, int64_t(task_.classes.size()))),
+      model_(on_device(make_model(config_, task_.image_shape, int64_t(task_.classes.size())),
+                       device_)),
       loader_(task_.train, loader_options(config_)),
       optimizer_(make_optimizer(config_, model_.module())),
       schedule_(make_schedule(config_, *optimizer_, total_steps(config_, loader_.size()))),
@@ -181,7 +193,7 @@ optim::CheckpointParts Trainer::parts() {
   p.optimizer = optimizer_.get();
   p.schedule = schedule_.get();
   if (scaler_.is_enabled()) p.scaler = &scaler_;
-  p.generators = {{"default", &default_generator()}};
+  p.generators = {{"default", &default_generator(device_)}};
   return p;
 }
 
@@ -288,7 +300,8 @@ bool Trainer::run_epoch() {
   model_.module().train();
   double wait = 0;
   if (first < last) {
-    for (auto [x, y] : loader_) {
+    for (auto [x_here, y_here] : loader_) {
+      const Tensor x = x_here.to(device_), y = y_here.to(device_);
       optimizer_->zero_grad();
       Tensor logits, loss;
       {

@@ -45,6 +45,7 @@ class Trainer {
   std::string resume_hint() const;
 
   TrainConfig config_;
+  Device device_;
   RunFolder folder_;
   std::string program_ = "tapegrad";  // as it was called, for hints
   Task task_;
