@@ -1,12 +1,14 @@
 // Training steps of whole models on device cuda against the same steps on the CPU: one seed gives
 // the same weights, the same dropout and so, but for the order of sums, the same losses.
 #include "cuda/flavour.h"
+#include "ops/compare.h"
 #include "tapegrad/autograd/autocast.h"
 #include "tapegrad/core/random.h"
 #include "tapegrad/nn/models/cnn.h"
 #include "tapegrad/nn/models/gpt.h"
 #include "tapegrad/nn/models/resnet.h"
 #include "tapegrad/optim/optim.h"
+#include "temporary_folder.h"
 
 using namespace tg;
 using namespace tg::test;
@@ -162,4 +164,43 @@ TEST_CASE("cuda: mixed precision trains as on the CPU", "[cuda][training]") {
       for (size_t k = 0; k < here.size(); ++k) CHECK(there[k] == Approx(here[k]).epsilon(4 * ulp));
     });
   }
+}
+
+TEST_CASE("cuda: a run that goes on from a checkpoint has the bits of one that was not interrupted",
+          "[cuda][training]") {
+  const Tensor x = images(5, 1, 10).to(f32).to(kGpu), target = classes({5}, 10).to(kGpu);
+  const TemporaryFolder folder;
+  in_every_order([&] {
+    const auto steps = [&](nn::CNN& model, optim::Optimizer& optimizer) {
+      for (int step = 0; step < 2; ++step) {
+        optimizer.zero_grad();
+        cross_entropy(model(x), target).backward();
+        optimizer.step();
+      }
+    };
+    const auto make = [](uint64_t seed) {
+      manual_seed(seed);
+      nn::CNN model({.image_size = 10, .dropout = true});
+      model.to(kGpu);
+      return model;
+    };
+    nn::CNN model = make(1), resumed = make(2);
+    optim::AdamW optimizer(model, {.lr = 1e-2}), other(resumed, {.lr = 1e-2});
+    const auto parts = [](nn::CNN& m, optim::Optimizer& o) {
+      return optim::CheckpointParts{
+          .model = &m, .optimizer = &o, .generators = {{"default", &default_generator(kGpu)}}};
+    };
+    steps(model, optimizer);
+    optim::save_checkpoint(folder / "last.safetensors", parts(model, optimizer));
+    steps(model, optimizer);
+    optim::load_checkpoint(folder / "last.safetensors", parts(resumed, other));
+    steps(resumed, other);
+    const auto expected = model.state_dict(), got = resumed.state_dict();
+    REQUIRE(got.size() == expected.size());
+    for (size_t k = 0; k < got.size(); ++k) {
+      INFO(got[k].first);
+      CHECK(got[k].second.device() == kGpu);
+      CHECK(same_bits(got[k].second.to(kCpuDevice), expected[k].second.to(kCpuDevice)));
+    }
+  });
 }
