@@ -25,6 +25,11 @@ Tensor empty_result(const Tensor& a, const Tensor& b, DType dtype) {
   return empty(shape, {dtype, a.device()});
 }
 
+void check_difference(DType a, DType b) {
+  check<DTypeError>(a != DType::boolean && b != DType::boolean,
+                    "bool has no differences; use logical_xor, logical_not, or cast it first");
+}
+
 Operands::Operands(const Op& op, const Tensor& a, const Tensor& b, DType (*wanted)(DType))
     : a_(&a), b_(&b) {
   if (!a.defined() || !b.defined()) [[unlikely]]

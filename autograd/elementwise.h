@@ -12,6 +12,10 @@ DType result_type(const Tensor& a, const Tensor& b);
 // that has no gaps, so that channels-last stays channels-last.
 Tensor empty_result(const Tensor& a, const Tensor& b, DType dtype);
 
+// DTypeError if one operand of a difference is bool, as in PyTorch: what is meant is seldom a
+// number.
+void check_difference(DType a, DType b);
+
 // Two operands of an operator: defined, on one device, of one dtype. What needs no cast is used
 // where it is.
 class Operands {

@@ -23,22 +23,23 @@ Tensor expanded(const Tensor& x, const Shape& shape) {
 bool view_strides(const Shape& shape, const Shape& strides, const Shape& wanted, Shape* result) {
   *result = contiguous_strides(wanted);
   if (shape.rank() == 0) return true;
-  for (int64_t size : shape)
-    if (size == 0) return true;
+  for (int64_t n : shape)
+    if (n == 0) return true;
+  const int64_t *size = shape.begin(), *stride = strides.begin(), *want = wanted.begin();
   int w = wanted.rank() - 1;
   int64_t run = 1;  // elements in the run so far
   int64_t step = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    if (run == 1) step = strides[i];
-    run *= shape[i];
-    bool ends = i == 0 || (run != 1 && shape[i - 1] != 1 && strides[i - 1] != run * step);
+    if (run == 1) step = stride[i];
+    run *= size[i];
+    bool ends = i == 0 || (run != 1 && size[i - 1] != 1 && stride[i - 1] != run * step);
     if (!ends) continue;
     int64_t left = run, at = step;
-    while (w >= 0 && (left > 1 || wanted[w] == 1)) {
-      if (left % wanted[w] != 0) return false;
-      (*result)[w] = at;
-      at *= wanted[w];
-      left /= wanted[w];
+    while (w >= 0 && (left > 1 || want[w] == 1)) {
+      if (left % want[w] != 0) return false;
+      result->begin()[w] = at;
+      at *= want[w];
+      left /= want[w];
       --w;
     }
     if (left != 1) return false;

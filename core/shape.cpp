@@ -16,6 +16,12 @@ Shape Shape::filled(int rank, int64_t value) {
   return s;
 }
 
+size_t Shape::from_end(int64_t i) const {
+  check<IndexError>(i >= -rank_ && i < rank_, "index", i, "is out of range for the", rank_,
+                    "entries of", *this);
+  return size_t(i + rank_);
+}
+
 void Shape::push_back(int64_t value) { insert(rank_, value); }
 
 void Shape::insert(int position, int64_t value) {
@@ -44,10 +50,12 @@ std::string to_text(const Shape& shape) {
 // size were 1, so that equal layouts have equal strides.
 Shape contiguous_strides(const Shape& shape) {
   Shape strides = shape;
+  int64_t* entry = strides.begin();  // a size until it becomes a stride
   int64_t step = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step = size_product(step, shape[i] > 1 ? shape[i] : 1);
+    const int64_t size = entry[i];
+    entry[i] = step;
+    step = size_product(step, size > 1 ? size : 1);
   }
   return strides;
 }
@@ -68,11 +76,12 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
   const Shape& shorter = a.rank() >= b.rank() ? b : a;
   Shape result = longer;
   int shift = longer.rank() - shorter.rank();
-  for (int i = 0; i < shorter.rank(); ++i) {
-    int64_t n = shorter[i], m = longer[i + shift];
+  int64_t* size = result.begin() + shift;
+  for (int64_t n : shorter) {
+    int64_t& m = *size++;
     if (n == m || n == 1) continue;
     check<ShapeError>(m == 1, "shapes do not broadcast:", a, b);
-    result[i + shift] = n;
+    m = n;
   }
   return result;
 }

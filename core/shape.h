@@ -14,7 +14,9 @@ inline constexpr int kMaxRank = 8;
 // a * b. It can leave the range only where a shape has no elements, and then nothing is addressed.
 constexpr int64_t size_product(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
 
-// Used for shapes and for strides (in elements). Trivially copyable; rank at most 8.
+// Used for shapes and for strides (in elements). Trivially copyable; rank at most 8. Entries count
+// from the end where negative, shape[-1] being the last; IndexError out of range. Loops that know
+// where they are may read through begin(), which is not checked.
 class Shape {
  public:
   constexpr Shape() = default;
@@ -25,9 +27,9 @@ class Shape {
   static Shape filled(int rank, int64_t value);
 
   int rank() const { return rank_; }
-  int64_t operator[](int i) const { return v_[i]; }
-  int64_t& operator[](int i) { return v_[i]; }
-  int64_t back() const { return v_[rank_ - 1]; }
+  int64_t operator[](int64_t i) const { return v_[place(i)]; }
+  int64_t& operator[](int64_t i) { return v_[place(i)]; }
+  int64_t back() const { return (*this)[-1]; }
   const int64_t* begin() const { return v_.data(); }
   const int64_t* end() const { return v_.data() + rank_; }
   int64_t* begin() { return v_.data(); }
@@ -50,6 +52,9 @@ class Shape {
   }
 
  private:
+  size_t place(int64_t i) const { return uint64_t(i) < uint64_t(rank_) ? size_t(i) : from_end(i); }
+  size_t from_end(int64_t i) const;  // of an index that is negative, or out of range
+
   std::array<int64_t, kMaxRank> v_{};
   int rank_ = 0;
 };

@@ -26,11 +26,13 @@ bool has_no_elements(const Shape& shape) {
 
 }  // namespace
 
+// These run in every call, so they read through begin().
 bool is_contiguous(const Shape& shape, const Shape& strides) {
+  const int64_t *size = shape.begin(), *stride = strides.begin();
   int64_t step = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    if (shape[i] != 1 && strides[i] != step) return has_no_elements(shape);
-    step = size_product(step, shape[i]);
+    if (size[i] != 1 && stride[i] != step) return has_no_elements(shape);
+    step = size_product(step, size[i]);
   }
   return true;
 }
@@ -47,18 +49,19 @@ bool is_channels_last(const Shape& shape, const Shape& strides) {
 
 bool is_dense(const Shape& shape, const Shape& strides) {
   if (is_contiguous(shape, strides)) return true;
+  const int64_t *size = shape.begin(), *stride = strides.begin();
   int order[kMaxRank];  // dimensions of more than one element, by rising stride
   int n = 0;
   for (int i = 0; i < shape.rank(); ++i) {
-    if (shape[i] == 1) continue;
+    if (size[i] == 1) continue;
     int at = n++;
-    for (; at > 0 && strides[order[at - 1]] > strides[i]; --at) order[at] = order[at - 1];
+    for (; at > 0 && stride[order[at - 1]] > stride[i]; --at) order[at] = order[at - 1];
     order[at] = i;
   }
   int64_t step = 1;
   for (int k = 0; k < n; ++k) {
-    if (strides[order[k]] != step) return false;
-    step = size_product(step, shape[order[k]]);
+    if (stride[order[k]] != step) return false;
+    step = size_product(step, size[order[k]]);
   }
   return true;
 }

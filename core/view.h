@@ -26,8 +26,9 @@ struct BasicView {
   const Shape& shape() const { return *shape_ptr; }
   const Shape& strides() const { return *stride_ptr; }
   int rank() const { return shape_ptr->rank(); }
-  int64_t size(int i) const { return (*shape_ptr)[i]; }
-  int64_t stride(int i) const { return (*stride_ptr)[i]; }
+  // Not checked, for loops over 0 <= i < rank().
+  int64_t size(int i) const { return shape_ptr->begin()[i]; }
+  int64_t stride(int i) const { return stride_ptr->begin()[i]; }
   bool is_contiguous() const { return tg::is_contiguous(shape(), strides()); }
   bool is_channels_last() const { return tg::is_channels_last(shape(), strides()); }
 };

@@ -17,10 +17,10 @@ bool evenly_spaced(const Walk& w, int operands, int outer, int inner) {
 
 Walk plan_walk(std::span<const Layout> operands) {
   Walk w;
-  const Shape& shape = *operands[0].shape;
-  const Shape& strides = *operands[0].strides;
-  int count = int(operands.size()), rank = shape.rank();
-  w.numel = shape.numel();
+  const int64_t* shape = operands[0].shape->begin();
+  const int64_t* strides = operands[0].strides->begin();
+  int count = int(operands.size()), rank = operands[0].shape->rank();
+  w.numel = operands[0].shape->numel();
   int order[kMaxRank];  // by falling stride of operand 0; equal strides keep their order
   int n = 0;
   for (int d = 0; d < rank; ++d) {
@@ -36,8 +36,8 @@ Walk plan_walk(std::span<const Layout> operands) {
     for (int k = 0; k < count; ++k) {
       const Layout& o = operands[size_t(k)];
       int own = d - (rank - o.shape->rank());
-      bool stretched = own < 0 || (*o.shape)[own] == 1;
-      w.step[k][next] = stretched ? 0 : size_product((*o.strides)[own], o.bytes);
+      bool stretched = own < 0 || o.shape->begin()[own] == 1;
+      w.step[k][next] = stretched ? 0 : size_product(o.strides->begin()[own], o.bytes);
     }
     if (last >= 0 && evenly_spaced(w, count, last, next)) {
       w.size[last] = size_product(w.size[last], w.size[next]);

@@ -42,7 +42,7 @@ KERNEL_HEADERS = ("kernels/cpu/", "kernels/cuda/", "kernels/simt/")
 PUBLIC_OPERATORS = "autograd/ops.h"
 
 # What drives the operator table, and so names operators without testing them.
-TABLE_DRIVER = ("table_test.cpp", "compare.cpp", "inputs.cpp", "families.cpp", "rows_main.cpp")
+TABLE_DRIVER = ("_test.cpp", "compare.cpp", "inputs.cpp", "families.cpp", "rows_main.cpp")
 
 MACROS = re.compile(r"TG_MODULE\w*|TG_HD\w*")
 # Switches that a library header reads, set in the one source that includes it.
@@ -190,7 +190,7 @@ def check_rows(tree):
     """Every public operator has a row in the operator table: its name as a string, or a call in a row.
 
     The form that writes in place, add_, may be handed to a row without being called there.
-    What makes tensors from nothing (zeros, rand) has no input to vary and so no row; a call in any test will do.
+    What makes tensors from nothing (zeros, arange) has no input to vary and needs no row; a call in any test will do.
     """
     def words(paths):
         text = "\n".join(tree.code[p] for p in paths)

@@ -23,7 +23,10 @@ def pattern(shape, k):
     return (73 * np.arange(n, dtype=np.int64) + 101 * k) % 251
 
 
-def make_input(spec, k, whole):
+WHOLE = {"i64.": torch.int64, "u8.": torch.uint8, "bool.": torch.bool}
+
+
+def make_input(spec, k, kind):
     shape, domain = spec["shape"], spec["domain"]
     v = pattern(shape, k)
     if domain == "integer":
@@ -32,8 +35,8 @@ def make_input(spec, k, whole):
         return torch.from_numpy((v % 2 == 1).reshape(shape))
     if domain == "values":
         x = np.array([float(t) for t in spec["values"]], dtype=np.float64)
-    elif whole:
-        x = (v % 7).astype(np.float64)
+    elif kind:
+        x = {"i64.": v % 7, "u8.": v, "bool.": v % 2}[kind]
     elif domain == "normal":
         x = np.where(v == 125, 0.5, (v - 125) / 64)
     elif domain == "positive":
@@ -41,16 +44,22 @@ def make_input(spec, k, whole):
     else:
         x = (v % 125 + 1) / 128
     x = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float64).reshape(shape))
-    return x.to(torch.int64) if whole else x
+    return x.to(WHOLE[kind]) if kind else x
 
 
 def gradient(y, k):
-    return make_input({"shape": list(y.shape), "domain": "normal"}, 50 + k, False)
+    return make_input({"shape": list(y.shape), "domain": "normal"}, 50 + k, "")
 
 
-def evaluate(sample, whole):
-    xs = [make_input(spec, k, whole) for k, spec in enumerate(sample["in"])]
-    if not whole:
+def says_something(sample, kind):
+    """Listed values that an integer dtype does not hold say nothing of it (tests/ops/inputs.cpp)."""
+    values = [float(v) for spec in sample["in"] if spec["domain"] == "values" for v in spec["values"]]
+    return not kind or all(abs(v) < 128 and v == int(v) and (v >= 0 or kind != "u8.") for v in values)
+
+
+def evaluate(sample, kind):
+    xs = [make_input(spec, k, kind) for k, spec in enumerate(sample["in"])]
+    if not kind:
         for x, spec in zip(xs, sample["in"]):
             if x.is_floating_point() and spec["grad"]:
                 x.requires_grad_()
@@ -65,16 +74,17 @@ def references(row):
     for s, sample in enumerate(row["samples"]):
         if not sample["torch"]:
             continue
-        for whole in [False] * row["float"] + [True] * row["integer"]:
+        for kind in row["kinds"]:
+            if not says_something(sample, kind):
+                continue
             try:
-                xs, ys = evaluate(sample, whole)
+                xs, ys = evaluate(sample, kind)
             except Exception as error:
-                sys.exit(f"{row['name']} sample {s} ({sample['torch']}): {error}")
-            kind = "i64." if whole else ""
+                sys.exit(f"{row['name']} sample {s} {kind} ({sample['torch']}): {error}")
             for k, y in enumerate(ys):
                 out[f"{row['name']}.{s}.{kind}y{k}"] = y.detach()
             with_grad = [(k, y) for k, y in enumerate(ys) if y.requires_grad]
-            if whole or not with_grad:
+            if kind or not with_grad:
                 continue
             torch.autograd.backward([y for _, y in with_grad], [gradient(y, k) for k, y in with_grad])
             for k, x in enumerate(xs):

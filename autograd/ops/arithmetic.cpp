@@ -36,11 +36,6 @@ Tensor float_beside(const Op& op, const Tensor& input) {
   return x.is_floating() ? x : cast(x, f32);
 }
 
-void no_bool(DType dtype) {
-  check<DTypeError>(dtype != DType::boolean,
-                    "two bool tensors have no difference; use logical_xor, or cast one first");
-}
-
 }  // namespace
 
 // y = a + b    da = dy, db = dy
@@ -62,8 +57,8 @@ Tensor add(const Tensor& a, Scalar b) {
 // y = a - b    da = dy, db = -dy
 Tensor sub(const Tensor& a, const Tensor& b) {
   Op op("sub");
+  check_difference(a.dtype(), b.dtype());
   Operands x(op, a, b);
-  no_bool(x.dtype());
   return op.record(computed(functor::Sub{}, x.a(), x.b()), {x.a(), x.b()},
                    [](const Tensor& dy, Needs needs) -> Grads {
                      return {dy, needs[1] ? -dy : Tensor()};
@@ -71,15 +66,15 @@ Tensor sub(const Tensor& a, const Tensor& b) {
 }
 Tensor sub(const Tensor& a, Scalar b) {
   Op op("sub");
+  check_difference(a.dtype(), b.dtype());
   Tensor x = beside(op, a, b);
-  no_bool(x.dtype());
   return op.record(computed(functor::Sub{}, x, b), {x},
                    [](const Tensor& dy, Needs) -> Grads { return {dy}; });
 }
 Tensor sub(Scalar a, const Tensor& b) {
   Op op("sub");
+  check_difference(a.dtype(), b.dtype());
   Tensor x = beside(op, b, a);
-  no_bool(x.dtype());
   return op.record(computed(functor::SubFrom{}, x, a), {x},
                    [](const Tensor& dy, Needs) -> Grads { return {-dy}; });
 }

@@ -1,5 +1,7 @@
 // Arithmetic of two operands with broadcasting. Mixed dtypes are promoted (core/dtype.h); a
-// Scalar keeps the tensor's dtype unless it is of a higher category.
+// Scalar keeps the tensor's dtype unless it is of a higher category. Integers wrap around; of two
+// bool the sum is "or" and the product "and"; a bool operand of sub, or two of pow, raise a
+// DTypeError.
 #pragma once
 #include "tapegrad/core/tensor.h"
 

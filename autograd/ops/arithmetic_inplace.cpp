@@ -76,6 +76,7 @@ const Tensor& sub_(const Tensor& x, const Tensor& input) {
   Op op("sub_");
   defined(x);
   Tensor b = op.in(input);
+  check_difference(x.dtype(), b.dtype());
   b = fitting(op, x, b, result_type(x, b));
   op.prepare_inplace(x, {b});
   compute(functor::Sub{}, x, b);
@@ -85,6 +86,7 @@ const Tensor& sub_(const Tensor& x, const Tensor& input) {
 }
 const Tensor& sub_(const Tensor& x, Scalar b) {
   Op op("sub_");
+  check_difference(defined(x).dtype(), b.dtype());
   op.prepare_inplace(number_fits(x, b));
   compute(functor::Sub{}, x, b);
   return op.record_inplace(x, {x}, [](const Tensor& dy, Needs) -> Grads { return {dy}; });

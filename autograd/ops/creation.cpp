@@ -130,8 +130,16 @@ template Tensor tensor(const std::vector<long>&, const Shape&, TensorOptions);
 template Tensor tensor(const std::vector<long long>&, const Shape&, TensorOptions);
 template Tensor tensor(const std::vector<bool>&, const Shape&, TensorOptions);
 
-Tensor tensor(std::initializer_list<double> values, TensorOptions options) {
-  return tensor(std::vector<double>(values), {int64_t(values.size())}, options);
+Tensor tensor(std::initializer_list<Scalar> values, TensorOptions options) {
+  const Shape shape = {int64_t(values.size())};
+  std::vector<double> real;
+  std::vector<int64_t> whole;  // keeps what a double would round
+  for (Scalar v : values) {
+    real.push_back(v.to_double());
+    if (!v.is_floating()) whole.push_back(v.to_int64());
+  }
+  if (whole.size() == real.size()) return tensor(whole, shape, options);
+  return tensor(real, shape, options);
 }
 Tensor tensor(std::initializer_list<std::initializer_list<double>> rows, TensorOptions options) {
   std::vector<double> values;

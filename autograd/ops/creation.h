@@ -25,7 +25,9 @@ template <class T>
 Tensor tensor(const std::vector<T>& values, const Shape& shape) {
   return tensor(values, shape, TensorOptions(dtype_of<T>()));
 }
-Tensor tensor(std::initializer_list<double> values, TensorOptions options = {});  // rank 1
+// tensor({1, 2.5}) has shape [2], tensor({{1.0}, {2.0}}) has [2,1]. The element types differ so
+// that a row of one number is a row and no number in braces.
+Tensor tensor(std::initializer_list<Scalar> values, TensorOptions options = {});
 Tensor tensor(std::initializer_list<std::initializer_list<double>> rows,
               TensorOptions options = {});
 Tensor scalar_tensor(Scalar value, TensorOptions options = {});  // rank 0

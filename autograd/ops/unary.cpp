@@ -89,11 +89,15 @@ const Tensor& unary_(const char* name, const Tensor& x, const F& f) {
   return op.record_inplace(x, {x}, backward_of(f, std::move(saved)));
 }
 
+bool is_bool(const Tensor& x) { return x.defined() && x.dtype() == boolean; }
+
 // Rounding leaves integers as they are.
 template <class F>
 Tensor rounded(const char* name, const Tensor& x, const F& f) {
-  if (x.defined() && !x.is_floating()) return clone(x);
-  return unary(name, x, f);
+  if (!x.defined() || x.is_floating()) return unary(name, x, f);
+  Op op(name);
+  check<DTypeError>(!is_bool(x), "is not defined for bool; cast it first");
+  return clone(x);
 }
 
 void check_bounds(const Tensor& x, double low, double high) {
@@ -107,8 +111,10 @@ static Tensor normal_cdf(const Tensor& x) { return unary("normal_cdf", x, functo
 
 Tensor neg(const Tensor& x) { return unary("neg", x, functor::Neg{}); }
 Tensor abs(const Tensor& x) { return unary("abs", x, functor::Abs{}); }
-Tensor sign(const Tensor& x) { return unary("sign", x, functor::Sign{}); }
-Tensor square(const Tensor& x) { return unary("square", x, functor::Square{}, Cast::f32); }
+Tensor sign(const Tensor& x) { return is_bool(x) ? clone(x) : unary("sign", x, functor::Sign{}); }
+Tensor square(const Tensor& x) {
+  return is_bool(x) ? cast(x, i64) : unary("square", x, functor::Square{}, Cast::f32);
+}
 Tensor reciprocal(const Tensor& x) {
   return unary("reciprocal", x, functor::Reciprocal{}, Cast::f32);
 }
@@ -141,6 +147,7 @@ Tensor softplus(const Tensor& x) { return unary("softplus", x, functor::Softplus
 
 Tensor clamp(const Tensor& x, double low, double high) {
   check_bounds(x, low, high);
+  if (is_bool(x)) return clamp(cast(x, i64), low, high);
   auto whole = [](double v) { return std::isinf(v) || v == std::trunc(v); };
   if (!x.is_floating() && !(whole(low) && whole(high)))
     return clamp(cast(x, f32), low, high);  // a bound with a fraction makes the result a float

@@ -247,14 +247,18 @@ Tensor select(const Tensor& input, int64_t dim, int64_t index) {
 Tensor unfold(const Tensor& input, int64_t dim, int64_t size, int64_t step) {
   Op op("unfold");
   Tensor x = op.in(input);
-  check<ShapeError>(x.dim() > 0, "a tensor of rank 0 has no windows");
   int d = int(op.wrap_dim(dim, x));
-  int64_t n = x.shape()[d];
+  int64_t n = x.dim() > 0 ? x.shape()[d] : 1;
   check<ValueError>(size >= 0 && step >= 1, "size must be 0 or more and step 1 or more, got", size,
                     step);
   check<ShapeError>(size <= n, "a window of", size, "is longer than dim", d, "of size", n);
   int64_t windows = (n - size) / step + 1;
   return part_view(op, x, [d, size, step, windows](Geometry g) {
+    if (g.shape.rank() == 0) {  // its one element is the one window
+      g.shape.push_back(size);
+      g.strides.push_back(1);
+      return g;
+    }
     int64_t stride = g.strides[d];
     g.shape[d] = windows;
     g.strides[d] = stride * step;

@@ -17,6 +17,7 @@ static_assert(kRepeat <= kSmall);
 template <class T>
 void gather_typed(const View& x, const Shape& shape, void* to) {
   int rank = shape.rank(), lead = rank - x.rank();
+  const int64_t* size = shape.begin();
   int64_t step[kMaxRank], index[kMaxRank] = {};
   for (int d = 0; d < rank; ++d)
     step[d] = d < lead || x.size(d - lead) == 1 ? 0 : x.stride(d - lead);
@@ -26,8 +27,8 @@ void gather_typed(const View& x, const Shape& shape, void* to) {
     static_cast<T*>(to)[i] = *from;
     for (int d = rank - 1; d >= 0; --d) {
       from += step[d];
-      if (++index[d] < shape[d]) break;
-      from -= step[d] * shape[d];
+      if (++index[d] < size[d]) break;
+      from -= step[d] * size[d];
       index[d] = 0;
     }
   }

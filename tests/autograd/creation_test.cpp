@@ -52,6 +52,32 @@ TEST_CASE("creation: tensor() takes values of any type", "[ops]") {
   CHECK_THROWS_AS(tensor({{1, 2}, {3}}), ShapeError);
 }
 
+TEST_CASE("creation: braces around one number make a row of it", "[ops]") {
+  CHECK(tensor({{1.0}, {2.0}}).shape() == Shape{2, 1});
+  CHECK(tensor({{1.0}, {2.0}}).to_vector<double>() == Values{1, 2});
+  CHECK(tensor({{3}}).shape() == Shape{1, 1});
+  CHECK(tensor({{1, 2}}).shape() == Shape{1, 2});
+  CHECK(tensor({{1}, {2}}, i64).dtype() == i64);
+  CHECK(tensor({1.0, 2.0}).shape() == Shape{2});
+  CHECK(tensor({3}).shape() == Shape{1});
+  float a = 1, b = 2;
+  int64_t i = 3;
+  CHECK(tensor({a, b}).to_vector<double>() == Values{1, 2});
+  CHECK(tensor({i, i + 1}, i64).to_vector<int64_t>() == std::vector<int64_t>{3, 4});
+  // Whole numbers arrive whole, also where a double would round them.
+  CHECK(tensor({(int64_t(1) << 53) + 1}, i64).item_int64() == (int64_t(1) << 53) + 1);
+  CHECK(tensor({true, false}, boolean).to_vector<bool>() == std::vector<bool>{true, false});
+}
+
+TEST_CASE("creation: a tensor without dimensions has no sizes to ask for", "[ops]") {
+  CHECK(ones({2, 3}).size(-1) == 3);
+  CHECK(ones({2, 3}).shape()[-2] == 2);
+  CHECK_THROWS_AS(ones({2, 3}).size(2), IndexError);
+  CHECK_THROWS_AS(ones({}).size(0), IndexError);
+  CHECK_THROWS_AS(ones({}).size(-1), IndexError);
+  CHECK_THROWS_AS(ones({}).shape()[-1], IndexError);
+}
+
 TEST_CASE("creation: cast follows C++ and is differentiable between floats", "[ops]") {
   Tensor x = tensor({-1.9, 0, 0.5, 2.7}, f64);
   CHECK(cast(x, i32).to_vector<double>() == Values{-1, 0, 0, 2});

@@ -26,6 +26,26 @@ TEST_CASE("A shape is a short list of sizes") {
   CHECK_THROWS_AS(full.push_back(1), ShapeError);
 }
 
+TEST_CASE("Entries of a shape count from either end, and none lies outside") {
+  Shape s{2, 3, 4};
+  CHECK(s[0] == 2);
+  CHECK(s[-1] == 4);
+  CHECK(s[-3] == 2);
+  CHECK(s.back() == 4);
+  s[-2] = 7;
+  CHECK(s == Shape{2, 7, 4});
+  for (int64_t i : {int64_t(3), int64_t(-4), int64_t(8), INT64_MAX, INT64_MIN})
+    CHECK_THROWS_AS(s[i], IndexError);
+  CHECK_THROWS_AS(Shape{}[0], IndexError);
+  CHECK_THROWS_AS(Shape{}[-1], IndexError);
+  CHECK_THROWS_AS(Shape{}.back(), IndexError);
+  try {
+    (void)s[-5];
+  } catch (const IndexError& e) {
+    CHECK(std::string(e.what()) == "index -5 is out of range for the 3 entries of [2,7,4]");
+  }
+}
+
 TEST_CASE("Shapes broadcast from the end") {
   CHECK(broadcast_shapes({2, 3}, {3}) == Shape{2, 3});
   CHECK(broadcast_shapes({3}, {2, 1}) == Shape{2, 3});

@@ -21,7 +21,7 @@ Tensors moved(const Tensors& x, Tensor (*layout)(const Tensor&) = nullptr) {
 }
 
 void check_values(const Family& family, const Row& row, size_t s, DType dtype, const Tensors& ys) {
-  const std::string kind = is_floating(dtype) ? "" : "i64.";
+  const std::string kind = reference_kind(dtype);
   for (size_t k = 0; k < ys.size(); ++k) {
     Tensor r = reference(family.name, key(row, s, kind + "y" + std::to_string(k)));
     REQUIRE(r.defined());

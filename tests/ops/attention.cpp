@@ -82,6 +82,12 @@ Row attention_row() {
          return {scaled_dot_product_attention(zeros({3}), zeros({2, 3}), zeros({2, 3}))};
        },
        "two dimensions"}};
+  row.no_0d = {"queries and features are two dimensions",
+               []() -> Tensors {
+                 return {scaled_dot_product_attention(zeros({}), zeros({2, 3}), zeros({2, 3}))};
+               },
+               "q, k and v need at least two dimensions, got [] [2,3]"};
+  row.optional = {3};  // the mask
   row.large = [] {
     return sample({normal({1, 2, 200, 16}), normal({1, 2, 230, 16}), normal({1, 2, 230, 16})},
                   true);

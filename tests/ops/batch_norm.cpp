@@ -71,6 +71,10 @@ Rows batch_norm_rows() {
        },
        "weight is"},
   };
+  row.no_0d = {"there is no dimension of channels",
+               []() -> Tensors { return {batch_norm(zeros({}), zeros({1}), ones({1}))}; },
+               "batch_norm: takes [N,C,...], got []"};
+  row.optional = {1, 2, 3, 4};  // weight, bias, and in training the running estimates
   row.large = [] { return training({8, 40, 33, 31}); };
   return {row};
 }

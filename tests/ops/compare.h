@@ -12,7 +12,7 @@ std::string difference(const Tensor& y, const Tensor& reference, DType dtype, do
 // The same bytes in the same logical order.
 bool same_bits(const Tensor& a, const Tensor& b);
 // Stored references of a family: "softmax.0.y0" (output), "softmax.0.dx1" (gradient of input 1),
-// "add.2.i64.y0" (for integer inputs). Undefined if there is none.
+// "add.2.i64.y0" (for other inputs, see reference_kind). Undefined if there is none.
 Tensor reference(const std::string& family, const std::string& key);
 
 }  // namespace tg::test

@@ -6,7 +6,6 @@ namespace tg::test {
 namespace {
 
 constexpr double kNan = NAN, kInf = INFINITY;
-const std::vector<DType> kAll = {f32, f64, f16, bf16, i64, i32, i16, i8, u8};
 
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
 
@@ -20,7 +19,7 @@ Row compare_row(const std::string& name, Binary op, Tensor (*with_number)(const 
   const std::string torch = "torch." + name + "(x0, x1)";
   const auto sample = [=](Shape a, Shape b) { return Sample{{normal(a), normal(b)}, both, torch}; };
   Row row{.name = name};
-  row.dtypes = kAll;
+  row.dtypes = kEveryDType;
   row.samples = {sample({3, 4}, {3, 4}), sample({2, 3, 4}, {4}), sample({3, 1}, {1, 5}),
                  sample({}, {3}), sample({0, 2}, {2})};
   row.samples.push_back({{values({7}, {kNan, 1, kInf, -kInf, 0, -0.0, 2}),
@@ -33,14 +32,20 @@ Row compare_row(const std::string& name, Binary op, Tensor (*with_number)(const 
         {{normal({3, 4})},
          [with_number](const Tensors& x) -> Tensors { return {with_number(x[0], 0.5)}; },
          "torch." + name + "(x0, 0.5)"});
+  row.samples.push_back({{normal({3, 4}), integers({4}, 0, 3)}, both, torch});
+  row.samples.push_back({{normal({3, 4}), booleans({4})}, both, torch});
   row.large = [=] { return sample({330, 300}, {300}); };
+  row.fails = {{[op]() -> Tensors {
+                  return {op(zeros({2, 3}), zeros({4}))};
+                },
+                name + ": shapes do not broadcast: [2,3] [4]"}};
   return row;
 }
 
 Row test_row(const std::string& name, Tensor (*op)(const Tensor&)) {
   const Call call = [op](const Tensors& x) -> Tensors { return {op(x[0])}; };
   Row row{.name = name};
-  row.dtypes = kAll;
+  row.dtypes = kEveryDType;
   const std::string torch = "torch." + name + "(x0)";
   row.samples = {{{normal({3, 4})}, call, torch},
                  {{normal({})}, call, torch},
@@ -56,12 +61,14 @@ Row where_row() {
     return Sample{{booleans(c), normal(a), normal(b)}, call, "torch.where(x0, x1, x2)"};
   };
   Row row{.name = "where"};
-  row.dtypes = kAll;
+  row.dtypes = kEveryDType;
   row.samples = {sample({3, 4}, {3, 4}, {3, 4}), sample({3, 1}, {4}, {}),
                  sample({4}, {2, 3, 4}, {3, 1}), sample({}, {}, {}), sample({0, 2}, {2}, {1, 2})};
   row.samples.push_back({{booleans({3, 4}), normal({3, 4})},
                          [](const Tensors& x) -> Tensors { return {where(x[0], x[1], 2)}; },
                          "torch.where(x0, x1, 2)"});
+  row.samples.push_back(
+      {{booleans({3, 4}), normal({3, 4}), integers({4}, 0, 9)}, call, "torch.where(x0, x1, x2)"});
   row.samples.push_back({{booleans({3, 4}), normal({4})},
                          [](const Tensors& x) -> Tensors { return {where(x[0], 2, x[1])}; },
                          "torch.where(x0, 2, x1)"});
@@ -71,7 +78,9 @@ Row where_row() {
        "torch.where(x0, x1, x2)",
        false});
   row.fails = {{[]() -> Tensors { return {where(ones({2}), ones({2}), zeros({2}))}; },
-                "the condition must be bool"}};
+                "the condition must be bool"},
+               {[]() -> Tensors { return {where(ones({3}, boolean), ones({2}), zeros({2}))}; },
+                "do not broadcast"}};
   row.large = [=] { return sample({330, 1}, {330, 300}, {300}); };
   return row;
 }
@@ -83,10 +92,11 @@ Row equal_row() {
   const Call call = [](const Tensors& x) -> Tensors { return {flag(equal(x[0], x[1]))}; };
   const std::string torch = "torch.tensor(torch.equal(x0, x1))";
   Row row{.name = "equal"};
-  row.dtypes = kAll;
+  row.dtypes = kEveryDType;
   row.samples = {{{normal({3, 4}), normal({3, 4})}, call, torch},
                  {{values({2}, {1, 2}), values({2}, {1, 2})}, call, torch},
                  {{values({2}, {1, kNan}), values({2}, {1, kNan})}, call, torch, false},
+                 {{normal({}), normal({})}, call, torch},
                  {{normal({0}), normal({0})}, call, torch},
                  {{normal({2, 1}), normal({2})}, call, torch}};
   row.large = [call] { return Sample{{positive({330, 300}), positive({330, 300})}, call, ""}; };
@@ -97,13 +107,16 @@ Row allclose_row() {
   const Call call = [](const Tensors& x) -> Tensors { return {flag(allclose(x[0], x[1]))}; };
   const std::string torch = "torch.tensor(torch.allclose(x0, x1))";
   Row row{.name = "allclose"};
-  row.dtypes = {f32, f64};
-  row.dtypes.push_back(i64);
+  row.dtypes = kEveryDType;
   row.samples = {{{normal({3, 4}), normal({3, 4})}, call, torch},
                  {{values({2}, {1, 1000}), values({2}, {1.000009, 1000})}, call, torch},
                  {{values({2}, {1, kInf}), values({2}, {1, kInf})}, call, torch, false},
                  {{values({2}, {1, kInf}), values({2}, {1, -kInf})}, call, torch, false},
-                 {{values({1}, {kNan}), values({1}, {kNan})}, call, torch, false}};
+                 {{values({1}, {kNan}), values({1}, {kNan})}, call, torch, false},
+                 {{normal({}), normal({})}, call, torch},
+                 {{normal({0, 2}), normal({0, 2})}, call, torch}};
+  row.fails = {
+      {[]() -> Tensors { return {flag(allclose(ones({2}), ones({3})))}; }, "do not broadcast"}};
   row.large = [call] { return Sample{{positive({330, 300}), positive({330, 300})}, call, ""}; };
   return row;
 }

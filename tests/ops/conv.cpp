@@ -82,6 +82,12 @@ Rows conv_rows() {
        },
        "operands differ in dtype"},
   };
+  row.no_0d = {"images have four dimensions",
+               []() -> Tensors {
+                 return {conv2d(zeros({}), zeros({4, 3, 3, 3}))};
+               },
+               "conv2d: takes images [N,C,H,W], got []"};
+  row.optional = {2};
   row.large = [] {
     return sample({normal({12, 16, 20, 20}), normal({40, 16, 3, 3}), normal({40})}, {.padding = 1},
                   "");

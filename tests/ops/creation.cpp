@@ -5,13 +5,12 @@
 namespace tg::test {
 namespace {
 
-const std::vector<DType> kDTypes = {f32, f64, f16, bf16, i64};
 const std::vector<Shape> kShapes = {{3, 5}, {2, 1, 4}, {0, 3}, {}, {257}};
 
 // An operator of one tensor at the usual shapes.
 Row row(const std::string& name, Tensor (*op)(const Tensor&), const std::string& torch) {
   Row r{.name = name};
-  r.dtypes = kDTypes;
+  r.dtypes = kEveryDType;
   for (const Shape& shape : kShapes)
     r.samples.push_back(
         {{normal(shape)}, [op](const Tensors& x) -> Tensors { return {op(x[0])}; }, torch});
@@ -31,12 +30,13 @@ Row constant_row(const std::string& name, Tensor (*op)(const Tensor&), const std
 
 Row cast_row() {
   Row r{.name = "cast"};
-  r.dtypes = kDTypes;
+  r.dtypes = kEveryDType;
   auto to = [](DType t) { return [t](const Tensors& x) -> Tensors { return {cast(x[0], t)}; }; };
   for (const Shape& shape : kShapes)
     r.samples.push_back({{normal(shape)}, to(f64), "x0.to(torch.float64)"});
   r.samples.push_back({{constant(normal({40}))}, to(i32), "x0.to(torch.int32)"});
   r.samples.push_back({{constant(normal({40}))}, to(boolean), "x0.to(torch.bool)"});
+  r.samples.push_back({{constant(positive({40}))}, to(u8), "x0.to(torch.uint8)"});
   r.samples.push_back({{booleans({7})}, to(f64), "x0.to(torch.float64)"});
   // inf, -inf, NaN, 1
   r.samples.push_back({{values({4}, {1, -1, 0, 1}), values({4}, {0, 0, 0, 1})},
@@ -49,13 +49,15 @@ Row cast_row() {
 
 Tensor as_channels_last(const Tensor& x) { return channels_last(x); }
 Row channels_last_row() {
-  Row r = row("channels_last", as_channels_last, "x0 * 1");
+  Row r = row("channels_last", as_channels_last, "x0.clone()");
   r.samples.clear();
   for (const Shape& shape : {Shape{2, 3, 4, 5}, Shape{1, 2, 3, 3}, Shape{2, 1, 3, 2},
                              Shape{0, 2, 2, 2}, Shape{2, 4, 1, 1}})
     r.samples.push_back({{normal(shape)},
                          [](const Tensors& x) -> Tensors { return {channels_last(x[0])}; },
-                         "x0 * 1"});
+                         "x0.clone()"});
+  r.no_0d = {"four dimensions are meant", []() -> Tensors { return {channels_last(zeros({}))}; },
+             "channels_last: needs [N,C,H,W], got f32[]"};
   r.fails = {{[]() -> Tensors { return {channels_last(zeros({2, 3}))}; }, "needs [N,C,H,W]"}};
   r.large = [] {
     return Sample{{normal({4, 30, 40, 40})},
@@ -75,9 +77,11 @@ Row copy_row() {
     return Sample{{normal(x), normal(source)}, call, "x0.clone().copy_(x1)"};
   };
   Row r{.name = "copy_"};
-  r.dtypes = kDTypes;
+  r.dtypes = kEveryDType;
   r.samples = {sample({3, 5}, {3, 5}), sample({3, 5}, {5}), sample({2, 3, 4}, {3, 1}),
                sample({2, 0}, {1, 0}), sample({}, {}),      sample({4}, {})};
+  r.samples.push_back(
+      {{constant(normal({3, 4})), integers({4}, 0, 3)}, call, "x0.clone().copy_(x1)"});
   r.inplace = [](const Tensors& x) -> Tensors { return {copy_(x[0], x[1])}; };
   r.fails = {{[]() -> Tensors { return {copy_(zeros({2}), zeros({3}))}; },
               "copy_: shape [3] does not broadcast to [2]"},
@@ -92,7 +96,7 @@ Row copy_row() {
 Row fill_row(const std::string& name, const Tensor& (*op)(const Tensor&),
              const std::string& torch) {
   Row r{.name = name};
-  r.dtypes = kDTypes;
+  r.dtypes = kEveryDType;
   for (const Shape& shape : kShapes)
     r.samples.push_back(
         {{normal(shape)}, [op](const Tensors& x) -> Tensors { return {op(x[0].clone())}; }, torch});

@@ -15,7 +15,7 @@ Row embedding_row() {
                   "F.embedding(x0, x1" + option + ")"};
   };
   Row row{.name = "embedding"};
-  row.dtypes = {f32, f64, f16, bf16, i64};
+  row.dtypes = kEveryDType;
   row.samples = {sample(integers({7}, 0, 5), normal({5, 3})),
                  sample(integers({2, 3, 4}, 0, 4), normal({4, 9})),  // every row several times
                  sample(integers({}, 0, 5), normal({5, 3})),

@@ -5,11 +5,9 @@
 namespace tg::test {
 namespace {
 
-const std::vector<DType> kDTypes = {f32, f64, f16, bf16, i64};
-
 Row named(const std::string& name, std::vector<Sample> samples, std::vector<Fails> fails) {
   Row r{.name = name};
-  r.dtypes = kDTypes;
+  r.dtypes = kEveryDType;
   r.samples = std::move(samples);
   r.fails = std::move(fails);
   return r;
@@ -57,6 +55,12 @@ Row index_row() {
                  {{normal({3}), integers({}, 0, 3)},
                   call([](auto& x) { return x[0].index({x[1]}); }),
                   "x0[x1]"},
+                 {{normal({})}, call([](auto& x) { return x[0].index({none}); }), "x0[None]"},
+                 {{normal({})},
+                  call([](auto& x) {
+                    return x[0].index({ellipsis, none});
+                  }),
+                  "x0[..., None]"},
                  {{normal({3, 4})},
                   call([](auto& x) {
                     return x[0].index({slice(none, none, 2), 1});
@@ -133,6 +137,13 @@ Row index_put_row() {
                  [](auto& x, auto& v) { x.index_put_({ints({}, x.device())}, v); },
                  "__setitem__(torch.tensor([], dtype=torch.long), x1)"),
              put_sample(
+                 normal({}), normal({}), [](auto& x, auto& v) { x.index_put_({ellipsis}, v); },
+                 "__setitem__(..., x1)"),
+             put_sample(
+                 normal({0, 2}), normal({2}),
+                 [](auto& x, auto& v) { x.index_put_({ints({}, x.device())}, v); },
+                 "__setitem__(torch.tensor([], dtype=torch.long), x1)"),
+             put_sample(
                  normal({4, 3}), normal({5, 3}),
                  [](auto& x, auto& v) {
                    index_put_(x, {ints({1, 3, 1, 1, 0}, x.device())}, v, true);
@@ -177,7 +188,8 @@ Row index_select_row() {
                  {{normal({2, 4, 3}), integers({5}, 0, 3)}, along(-1), "x0.index_select(-1, x1)"},
                  {{normal({4, 3}), integers({}, 0, 4)}, along(0), "x0.index_select(0, x1)"},
                  {{normal({4, 3}), integers({0}, 0, 4)}, along(1), "x0.index_select(1, x1)"},
-                 {{normal({}), integers({1}, 0, 1)}, along(0), "x0.index_select(0, x1)"}},
+                 {{normal({}), integers({1}, 0, 1)}, along(0), "x0.index_select(0, x1)"},
+                 {{normal({3, 0}), integers({2}, 0, 3)}, along(0), "x0.index_select(0, x1)"}},
                 {{[]() -> Tensors {
                     return {index_select(zeros({2, 3}), 1, ints({3}))};
                   },
@@ -203,7 +215,8 @@ Row gather_row() {
                  {{normal({4, 3}), integers({2, 5}, 0, 3)}, along(1), "x0.gather(1, x1)"},
                  {{normal({2, 3, 4}), integers({2, 2, 4}, 0, 3)}, along(-2), "x0.gather(-2, x1)"},
                  {{normal({4, 3}), integers({4, 0}, 0, 3)}, along(1), "x0.gather(1, x1)"},
-                 {{normal({}), integers({}, 0, 1)}, along(0), "x0.gather(0, x1)"}},
+                 {{normal({}), integers({}, 0, 1)}, along(0), "x0.gather(0, x1)"},
+                 {{normal({3, 0}), integers({2, 0}, 0, 3)}, along(0), "x0.gather(0, x1)"}},
                 {{[]() -> Tensors {
                     return {gather(zeros({2, 3}), 1, full({2, 1}, 3, i64))};
                   },
@@ -241,7 +254,10 @@ Row scatter_row(const std::string& name) {
         along(-1),
         "x0.scatter_add(-1, x1, x2)"},
        {{normal({3}), integers({0}, 0, 3), normal({2})}, along(0), "x0.scatter_add(0, x1, x2[:0])"},
-       {{normal({}), integers({}, 0, 1), normal({})}, along(0), "x0.scatter_add(0, x1, x2)"}},
+       {{normal({}), integers({}, 0, 1), normal({})}, along(0), "x0.scatter_add(0, x1, x2)"},
+       {{normal({3, 0}), integers({2, 0}, 0, 3), normal({2, 0})},
+        along(0),
+        "x0.scatter_add(0, x1, x2)"}},
       {{[]() -> Tensors {
           return {scatter_add(zeros({2, 3}), 1, full({2, 1}, 3, i64), zeros({2, 1}))};
         },
@@ -342,10 +358,10 @@ Row triangle_row(const std::string& name, Tensor (*op)(const Tensor&, int64_t)) 
                  {{normal({0, 3})}, at(0), "torch." + name + "(x0)"},
                  {{normal({2, 3})}, at(9), "torch." + name + "(x0, 9)"}},
                 {});
-  if (op == tril)
-    r.fails = {{[]() -> Tensors { return {tril(zeros({3}))}; }, "tril: needs 2 dimensions"}};
-  else
-    r.fails = {{[]() -> Tensors { return {triu(zeros({3}))}; }, "triu: needs 2 dimensions"}};
+  const std::string message = name + ": needs 2 dimensions or more, got [";
+  r.fails = {{[at]() -> Tensors { return at(0)({zeros({3})}); }, message + "3]"}};
+  r.no_0d = {"two dimensions are meant", [at]() -> Tensors { return at(0)({zeros({})}); },
+             message + "]"};
   r.large = [at] { return Sample{{normal({3, 200, 300})}, at(0), ""}; };
   return r;
 }

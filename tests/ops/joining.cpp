@@ -3,8 +3,6 @@
 namespace tg::test {
 namespace {
 
-const std::vector<DType> kDTypes = {f32, f64, f16, bf16, i64};
-
 Sample joined(std::vector<Shape> shapes, Tensor (*op)(const Tensors&, int64_t), int64_t dim,
               const std::string& torch) {
   Sample s;
@@ -20,11 +18,19 @@ Sample joined(std::vector<Shape> shapes, Tensor (*op)(const Tensors&, int64_t), 
 
 Row cat_row() {
   Row r{.name = "cat"};
-  r.dtypes = kDTypes;
+  r.dtypes = kEveryDType;
   r.samples = {joined({{2, 3}, {4, 3}}, cat, 0, "cat"),
                joined({{2, 3}, {2, 1}, {2, 2}}, cat, -1, "cat"),
                joined({{0, 2}, {3, 2}}, cat, 0, "cat"), joined({{2, 0}, {2, 0}}, cat, 0, "cat"),
                joined({{2, 3, 4}}, cat, 1, "cat")};
+  r.samples.push_back({{normal({2, 2}), integers({2, 3}, 0, 9)},  // in their common dtype
+                       [](const Tensors& x) -> Tensors { return {cat(x, 1)}; },
+                       "torch.cat([x0, x1], 1)"});
+  r.no_0d = {"there is no dimension to join",
+             []() -> Tensors {
+               return {cat({zeros({}), zeros({})})};
+             },
+             "cat: tensors of rank 0 have no dimension to join; use stack"};
   // An input twice gets both gradients.
   r.samples.push_back({{normal({2, 2})},
                        [](const Tensors& x) -> Tensors {
@@ -50,7 +56,7 @@ Row cat_row() {
 
 Row stack_row() {
   Row r{.name = "stack"};
-  r.dtypes = kDTypes;
+  r.dtypes = kEveryDType;
   r.samples = {joined({{2, 3}, {2, 3}}, stack, 0, "stack"),
                joined({{2, 3}, {2, 3}}, stack, -1, "stack"),
                joined({{}, {}, {}}, stack, 0, "stack"), joined({{0}, {0}}, stack, 1, "stack")};
@@ -67,7 +73,7 @@ const OptOut kViewOfParts = {Part::forward_split, "parts are views: the forward 
 
 Row split_row() {
   Row r{.name = "split"};
-  r.dtypes = kDTypes;
+  r.dtypes = kEveryDType;
   auto even = [](const Tensors& x) { return split(x[0], 2, 0); };
   r.samples = {{{normal({5, 2})}, even, "x0.split(2, 0)"},
                {{normal({2, 6})},
@@ -81,8 +87,9 @@ Row split_row() {
                 return split(zeros({4}), std::vector<int64_t>{1, 2});
               },
               "split: the sizes sum to 3 but dim 0 has 4"},
-             {[]() -> Tensors { return split(zeros({4}), 0); }, "1 or more"},
-             {[]() -> Tensors { return split(zeros({}), 1); }, "rank 0"}};
+             {[]() -> Tensors { return split(zeros({4}), 0); }, "1 or more"}};
+  r.no_0d = {"there is no dimension to cut", []() -> Tensors { return split(zeros({}), 1); },
+             "split: a tensor of rank 0 cannot be split"};
   r.large = [] {
     return Sample{{normal({300, 400})}, [](const Tensors& x) { return split(x[0], 150); }, ""};
   };
@@ -92,13 +99,15 @@ Row split_row() {
 
 Row chunk_row() {
   Row r{.name = "chunk"};
-  r.dtypes = kDTypes;
+  r.dtypes = kEveryDType;
   r.samples = {
       {{normal({6, 2})}, [](const Tensors& x) { return chunk(x[0], 3); }, "x0.chunk(3)"},
       {{normal({2, 5})}, [](const Tensors& x) { return chunk(x[0], 4, 1); }, "x0.chunk(4, 1)"},
       {{normal({2})}, [](const Tensors& x) { return chunk(x[0], 5); }, "x0.chunk(5)"},
       {{normal({0, 2})}, [](const Tensors& x) { return chunk(x[0], 2); }, "x0.chunk(2)"}};
   r.fails = {{[]() -> Tensors { return chunk(zeros({4}), 0); }, "needs 1 chunk or more"}};
+  r.no_0d = {"there is no dimension to cut", []() -> Tensors { return chunk(zeros({}), 1); },
+             "chunk: a tensor of rank 0"};
   r.large = [] {
     return Sample{{normal({300, 400})}, [](const Tensors& x) { return chunk(x[0], 2, 1); }, ""};
   };

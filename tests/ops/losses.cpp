@@ -59,6 +59,10 @@ Row class_row(const std::string& name, ClassOperator op, bool smoothing) {
   row.large = [sample] { return sample({normal({300, 400}), integers({300}, 0, 400)}); };
   row.flops = [](const Tensors& in, const Tensors&) { return 5.0 * double(in[0].numel()); };
   row.ulps = 16;
+  row.no_0d = {"there is no dimension of classes",
+               [op]() -> Tensors { return {op(zeros({}), zeros({}, i64), {})}; },
+               name + ": the input needs a dimension of classes, got []"};
+  row.optional = {2};  // weights
   return row;
 }
 
@@ -72,28 +76,26 @@ Row cross_entropy_row() {
   row.samples.push_back(
       sample({values({2, 3}, {-kInf, 0, 1, 2, -kInf, -kInf}), integers({2}, 2, 3)}));
   row.samples.back().smooth = false;
-  row.fails = {
-      {[]() -> Tensors {
-         return {cross_entropy(zeros({3, 5}), zeros({3, 5}))};
-       },
-       "i64"},
-      {[]() -> Tensors {
-         return {cross_entropy(zeros({3, 5}), zeros({4}, i64))};
-       },
-       "[3]"},
-      {[]() -> Tensors {
-         return {cross_entropy(zeros({3, 5}), full({3}, 5, {i64}))};
-       },
-       "target 5 of row 0 is outside of [0, 5)"},
-      {[]() -> Tensors {
-         return {cross_entropy(zeros({3, 5}), zeros({3}, i64), {.label_smoothing = 1.5})};
-       },
-       "label_smoothing"},
-      {[]() -> Tensors {
-         return {cross_entropy(zeros({3, 5}), zeros({3}, i64), {.weight = ones({4})})};
-       },
-       "weight must be [5]"},
-      {[]() -> Tensors { return {cross_entropy(zeros({}), zeros({}, i64))}; }, "dimension"}};
+  row.fails = {{[]() -> Tensors {
+                  return {cross_entropy(zeros({3, 5}), zeros({3, 5}))};
+                },
+                "i64"},
+               {[]() -> Tensors {
+                  return {cross_entropy(zeros({3, 5}), zeros({4}, i64))};
+                },
+                "[3]"},
+               {[]() -> Tensors {
+                  return {cross_entropy(zeros({3, 5}), full({3}, 5, {i64}))};
+                },
+                "target 5 of row 0 is outside of [0, 5)"},
+               {[]() -> Tensors {
+                  return {cross_entropy(zeros({3, 5}), zeros({3}, i64), {.label_smoothing = 1.5})};
+                },
+                "label_smoothing"},
+               {[]() -> Tensors {
+                  return {cross_entropy(zeros({3, 5}), zeros({3}, i64), {.weight = ones({4})})};
+                },
+                "weight must be [5]"}};
   return row;
 }
 
@@ -170,6 +172,7 @@ Row bce_row() {
                                                            {.pos_weight = ones({3})})};
                 },
                 "[3,2]"}};
+  row.optional = {2, 3};  // weights
   row.large = [sample] { return sample({normal({300, 700}), unit({300, 700})}); };
   row.ulps = 16;
   return row;

@@ -3,8 +3,6 @@
 namespace tg::test {
 namespace {
 
-const std::vector<DType> kDTypes = {f32, f64, f16, bf16, i64};
-
 Call call(Tensor (*op)(const Tensor&, const Tensor&)) {
   return [op](const Tensors& x) -> Tensors { return {op(x[0], x[1])}; };
 }
@@ -18,7 +16,7 @@ Row matmul_row() {
     return Sample{{normal(a), normal(b)}, call(matmul), "torch.matmul(x0, x1)"};
   };
   Row row{.name = "matmul"};
-  row.dtypes = kDTypes;
+  row.dtypes = kNumbers;
   row.samples = {
       sample({3, 4}, {4, 5}),    sample({2, 1, 3, 4}, {3, 4, 2}),  // both batches stretch
       sample({2, 3, 4}, {4, 5}),                                   // one matrix for a whole batch
@@ -30,28 +28,29 @@ Row matmul_row() {
   row.samples.push_back({{values({2, 2}, {32768, 1, 0, -512}), values({2, 2}, {1, 0, -1024, 2})},
                          call(matmul),
                          "torch.matmul(x0, x1)"});
-  row.fails = {
-      {[]() -> Tensors {
-         return {matmul(zeros({2, 3}), zeros({4, 5}))};
-       },
-       "matmul: inner sizes differ: [2,3] [4,5]"},
-      {[]() -> Tensors {
-         return {matmul(zeros({2, 3, 4}), zeros({3, 4, 5}))};
-       },
-       "[2] "},
-      {[]() -> Tensors { return {matmul(zeros({}), zeros({4}))}; }, "at least one dimension"},
-      {[]() -> Tensors {
-         return {matmul(zeros({2, 2}), zeros({2, 2}, f64))};
-       },
-       "differ in dtype"},
-      {[]() -> Tensors {
-         return {matmul(zeros({2, 2}, boolean), zeros({2, 2}, boolean))};
-       },
-       "bool cannot be multiplied"},
-      {[]() -> Tensors {
-         return {matmul(Tensor(), zeros({2, 2}))};
-       },
-       "undefined"}};
+  row.fails = {{[]() -> Tensors {
+                  return {matmul(zeros({2, 3}), zeros({4, 5}))};
+                },
+                "matmul: inner sizes differ: [2,3] [4,5]"},
+               {[]() -> Tensors {
+                  return {matmul(zeros({2, 3, 4}), zeros({3, 4, 5}))};
+                },
+                "[2] "},
+               {[]() -> Tensors {
+                  return {matmul(zeros({2, 2}), zeros({2, 2}, f64))};
+                },
+                "differ in dtype"},
+               {[]() -> Tensors {
+                  return {matmul(zeros({2, 2}, boolean), zeros({2, 2}, boolean))};
+                },
+                "bool cannot be multiplied"},
+               {[]() -> Tensors {
+                  return {matmul(Tensor(), zeros({2, 2}))};
+                },
+                "undefined"}};
+  row.no_0d = {"a product sums over a dimension",
+               []() -> Tensors { return {matmul(zeros({}), zeros({4}))}; },
+               "matmul: needs at least one dimension: [] [4]"};
   row.large = [sample] { return sample({310, 300}, {300, 320}); };
   row.flops = product_flops;
   return row;
@@ -63,7 +62,7 @@ Row linear_row() {
     return Sample{{normal(x), normal(w), normal({w[0]})}, with_bias, "F.linear(x0, x1, x2)"};
   };
   Row row{.name = "linear"};
-  row.dtypes = kDTypes;
+  row.dtypes = kNumbers;
   row.samples = {sample({4, 5}, {3, 5}),
                  sample({2, 3, 4}, {5, 4}),
                  sample({6}, {2, 6}),
@@ -88,6 +87,12 @@ Row linear_row() {
                   return {linear(zeros({2, 3}, f64), zeros({5, 3}))};
                 },
                 "differ in dtype"}};
+  row.no_0d = {"a product sums over a dimension",
+               []() -> Tensors {
+                 return {linear(zeros({}), zeros({5, 4}))};
+               },
+               "linear: input of shape [] does not fit weight"};
+  row.optional = {2};
   row.large = [sample] { return sample({500, 200}, {300, 200}); };
   row.flops = product_flops;
   return row;
@@ -99,10 +104,11 @@ Row addmm_row() {
     return Sample{{normal(input), normal(a), normal(b)}, plain, "torch.addmm(x0, x1, x2)"};
   };
   Row row{.name = "addmm"};
-  row.dtypes = kDTypes;
-  row.samples = {sample({3, 5}, {3, 4}, {4, 5}), sample({5}, {3, 4}, {4, 5}),
-                 sample({3, 1}, {3, 4}, {4, 5}), sample({3, 2}, {3, 0}, {0, 2}),
-                 sample({18}, {9, 20}, {20, 18})};
+  row.dtypes = kNumbers;
+  row.samples = {sample({3, 5}, {3, 4}, {4, 5}),  sample({5}, {3, 4}, {4, 5}),
+                 sample({3, 1}, {3, 4}, {4, 5}),  sample({3, 2}, {3, 0}, {0, 2}),
+                 sample({18}, {9, 20}, {20, 18}), sample({}, {2, 3}, {3, 2}),
+                 sample({0}, {2, 3}, {3, 0})};
   row.samples.push_back(
       {{normal({3, 2}), normal({3, 4}), normal({4, 2})},
        [](const Tensors& x) -> Tensors { return {addmm(x[0], x[1], x[2], 2, 3)}; },
@@ -135,12 +141,16 @@ Row ranked_row(const std::string& name, Tensor (*op)(const Tensor&, const Tensor
                const std::vector<std::pair<Shape, Shape>>& shapes,
                const std::pair<Shape, Shape>& large, std::vector<Fails> fails) {
   Row row{.name = name};
-  row.dtypes = kDTypes;
+  row.dtypes = kNumbers;
   for (const auto& shape : shapes) {
     row.samples.push_back(
         {{normal(shape.first), normal(shape.second)}, call(op), "torch." + name + "(x0, x1)"});
   }
   row.fails = std::move(fails);
+  row.no_0d = {
+      "made for one rank",
+      [op, second = shapes[0].second]() -> Tensors { return {op(zeros({}), zeros(second))}; },
+      name + ": "};
   row.large = [op, large] {
     return Sample{{normal(large.first), normal(large.second)}, call(op), ""};
   };
@@ -155,12 +165,12 @@ Row einsum_row() {
       s.in.push_back(normal(shapes[i]));
       s.torch += ", x" + std::to_string(i);
     }
-    s.torch += ")";
+    s.torch += ").to(x0.dtype)";  // where nothing is multiplied, PyTorch sums integers to i64
     s.call = [equation](const Tensors& x) -> Tensors { return {einsum(equation, x)}; };
     return s;
   };
   Row row{.name = "einsum"};
-  row.dtypes = kDTypes;
+  row.dtypes = kNumbers;
   row.samples = {sample("bij,bjk->bik", {{2, 3, 4}, {2, 4, 5}}),
                  sample("...qd,...kd->...qk", {{2, 3, 4, 2}, {2, 1, 5, 2}}),  // stretched batch
                  sample("ii", {{3, 3}}),                                      // trace
@@ -179,6 +189,7 @@ Row einsum_row() {
                  sample("ij,jk->ik", {{2, 0}, {0, 3}}),
                  sample("ij,kj->ik", {{2, 1}, {3, 4}}),  // a size of 1 stretches
                  sample("->", {{}}),
+                 sample("ij->j", {{0, 3}}),
                  sample("Ab,bA", {{2, 3}, {3, 2}})};
   row.fails = {{[]() -> Tensors {
                   return {einsum("ij,jk", {zeros({2, 3})})};
@@ -250,6 +261,7 @@ Rows matmul_rows() {
                                 return {outer(zeros({4, 1}), zeros({3}))};
                               },
                               "two vectors"}}));
+  rows.back().dtypes = kEveryDType;  // nothing is summed
   return rows;
 }
 

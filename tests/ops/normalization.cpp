@@ -38,6 +38,10 @@ Row layer_norm_row() {
                 },
                 "f64"},
                {[]() -> Tensors { return {layer_norm(zeros({3}), {})}; }, "last dimensions"}};
+  row.no_0d = {"there is no dimension to normalize",
+               []() -> Tensors { return {layer_norm(zeros({}), {1})}; },
+               "layer_norm: the normalized shape [1] must be the last dimensions of the input []"};
+  row.optional = {1, 2};  // weight and bias
   row.large = [sample] {
     return sample({300}, {normal({400, 300}), normal({300}), normal({300})});
   };

@@ -65,6 +65,9 @@ Row max_row() {
        },
        "stride must be positive"},
   };
+  row.no_0d = {"images have four dimensions",
+               []() -> Tensors { return {max_pool2d(zeros({}), 2)}; },
+               "max_pool2d: takes images [N,C,H,W], got []"};
   row.large = [max] { return max(normal({6, 30, 40, 40}), 3, {.stride = 2, .padding = 1}, ""); };
   return row;
 }
@@ -96,6 +99,9 @@ Row avg_row() {
        },
        "kernel 2x4 does not fit the image of [1,2,3,3]"},
   };
+  row.no_0d = {"images have four dimensions",
+               []() -> Tensors { return {avg_pool2d(zeros({}), 2)}; },
+               "avg_pool2d: takes images [N,C,H,W], got []"};
   row.large = [avg] { return avg(normal({6, 30, 40, 40}), 3, {.stride = 2, .padding = 1}, ""); };
   return row;
 }
@@ -125,6 +131,9 @@ Row adaptive_row() {
        },
        "the image is empty"},
   };
+  row.no_0d = {"images have four dimensions",
+               []() -> Tensors { return {adaptive_avg_pool2d(zeros({}), 1)}; },
+               "adaptive_avg_pool2d: takes images [N,C,H,W], got []"};
   row.large = [adaptive] { return adaptive(normal({6, 30, 40, 40}), {7, 9}); };
   return row;
 }

@@ -6,8 +6,6 @@ namespace tg::test {
 namespace {
 
 constexpr double kNan = NAN, kInf = INFINITY;
-const std::vector<DType> kFloats = {f32, f64, f16, bf16};
-const std::vector<DType> kWithIntegers = {f32, f64, f16, bf16, i64, i32, u8};
 using Dims = std::vector<int64_t>;
 using Total = Tensor (*)(const Tensor&);
 
@@ -16,7 +14,7 @@ Row total_row(const std::string& name, Total op) {
   const Call call = [op](const Tensors& x) -> Tensors { return {op(x[0])}; };
   const std::string torch = "torch." + name + "(x0)";
   Row row{.name = name};
-  row.dtypes = kWithIntegers;
+  row.dtypes = kEveryDType;
   row.samples = {{{normal({3, 4})}, call, torch},
                  {{normal({2, 3, 5})}, call, torch},
                  {{normal({})}, call, torch},
@@ -33,7 +31,7 @@ void add_dims(Row& row, Op op, const std::string& torch) {
   const std::pair<Shape, std::pair<Dims, bool>> cases[] = {
       {{3, 4}, {{1}, false}},    {{3, 4}, {{0}, true}},          {{2, 3, 4}, {{0, 2}, false}},
       {{2, 3, 4}, {{-2}, true}}, {{2, 3, 4, 5}, {{1, 3}, true}}, {{4, 1, 3}, {{1}, false}},
-      {{0, 3}, {{1}, false}},    {{70, 9}, {{0}, false}}};
+      {{0, 3}, {{1}, false}},    {{70, 9}, {{0}, false}},        {{}, {{0}, false}}};
   for (const auto& [shape, how] : cases) {
     Dims dims = how.first;
     bool keepdim = how.second;
@@ -74,10 +72,10 @@ Row sum_to_row() {
         {normal(from)}, [to](const Tensors& x) -> Tensors { return {sum_to(x[0], to)}; }, torch};
   };
   Row row{.name = "sum_to"};
-  row.dtypes = {f32, f64, f16, bf16, i64};
-  row.samples = {sample({2, 3, 4}, {3, 1}, "x0.sum_to_size(3, 1)"),
-                 sample({2, 3}, {2, 3}, "x0 * 1"), sample({3, 4}, {4}, "x0.sum_to_size(4)"),
-                 sample({3, 4}, {}, "x0.sum()"), sample({0, 4}, {1, 4}, "x0.sum_to_size(1, 4)")};
+  row.dtypes = kEveryDType;
+  row.samples = {sample({2, 3, 4}, {3, 1}, "x0.sum_to_size(3, 1)"), sample({2, 3}, {2, 3}, "x0"),
+                 sample({3, 4}, {4}, "x0.sum_to_size(4)"),          sample({3, 4}, {}, "x0.sum()"),
+                 sample({0, 4}, {1, 4}, "x0.sum_to_size(1, 4)"),    sample({}, {}, "x0")};
   row.large = [=] { return sample({330, 300}, {300}, "x0.sum_to_size(300)"); };
   row.fails = {{[]() -> Tensors { return {sum_to(zeros({2, 3}), {4})}; }, "broadcast"}};
   return row;
@@ -97,7 +95,6 @@ Row mean_row() {
 
 Row prod_row() {
   Row row = total_row("prod", prod);
-  row.dtypes = {f32, f64, f16, bf16, i64};
   row.samples.pop_back();
   row.ulps = 64;
   const Call call = [](const Tensors& x) -> Tensors { return {prod(x[0])}; };
@@ -134,13 +131,25 @@ Row extreme_row(const std::string& name, bool largest) {
         return {value.detach(), place};
       },
       "[t.detach() for t in torch." + name + "(x0, 1)]", false);
-  row.fails = {{[]() -> Tensors { return {max(zeros({0}))}; }, "max: an empty range"}};
+  const auto along = [largest](int64_t dim) -> Call {
+    return [=](const Tensors& x) -> Tensors {
+      auto [value, place] = largest ? max(x[0], dim) : min(x[0], dim);
+      return {value, place};
+    };
+  };
+  push(row, normal({0, 3}), along(1), "torch." + name + "(x0, 1)");
+  push(row, normal({}), along(0), "torch." + name + "(x0, 0)");
+  row.fails = {{[all]() -> Tensors { return all({zeros({0})}); }, name + ": an empty range"},
+               {[along]() -> Tensors {
+                  return along(0)({zeros({0, 3})});
+                },
+                name + ": an empty range"}};
   return row;
 }
 
 Row amax_row(const std::string& name, bool largest) {
   Row row{.name = name};
-  row.dtypes = kWithIntegers;
+  row.dtypes = kEveryDType;
   add_dims(
       row,
       [=](const Tensor& x, const Dims& d, bool k) {
@@ -153,7 +162,11 @@ Row amax_row(const std::string& name, bool largest) {
         [=](const Tensors& x) -> Tensors { return {largest ? amax(x[0], {0}) : amin(x[0], {0})}; },
         ""};
   };
-  row.fails = {{[]() -> Tensors { return {amax(zeros({0, 2}), {0})}; }, "an empty range"}};
+  row.fails = {{[largest]() -> Tensors {
+                  const Tensor none = zeros({0, 2});
+                  return {largest ? amax(none, {0}) : amin(none, {0})};
+                },
+                name + ": an empty range"}};
   return row;
 }
 
@@ -168,7 +181,20 @@ Row place_row(const std::string& name, bool largest) {
           },
           "torch." + name + "(x0, " + std::to_string(dim) +
               (keepdim ? ", keepdim=True)" : ", keepdim=False)"));
-  row.fails = {{[]() -> Tensors { return {argmin(zeros({0}))}; }, "argmin: an empty range"}};
+  const auto along_1 = [largest](const Tensors& x) -> Tensors {
+    return {largest ? argmax(x[0], 1) : argmin(x[0], 1)};
+  };
+  push(row, normal({0, 3}), along_1, "torch." + name + "(x0, 1)");
+  for (Sample& sample : row.samples) {  // PyTorch takes no bool here
+    const size_t at = sample.torch.find("x0");
+    sample.torch.replace(at, 2, "(x0 + 0)");
+  }
+  const Call total = row.samples[0].call;
+  row.fails = {{[total]() -> Tensors { return total({zeros({0})}); }, name + ": an empty range"},
+               {[along_1]() -> Tensors {
+                  return along_1({zeros({3, 0})});
+                },
+                name + ": an empty range"}};
   row.opt_outs = {{Part::gradient, "positions have no derivative"}};
   return row;
 }
@@ -197,6 +223,16 @@ Row spread_row(const std::string& name, bool root) {
   push(
       row, normal({5, 7}), [=](const Tensors& x) -> Tensors { return {apply(x[0], {}, 1, false)}; },
       torch + "(x0)");
+  // Of no elements, and of one less its mean, there is no variance: NaN.
+  const Call plain = [=](const Tensors& x) -> Tensors { return {apply(x[0], {}, 1, false)}; };
+  push(row, normal({0}), plain, torch + "(x0)", false);
+  push(row, normal({}), plain, torch + "(x0)", false);
+  push(
+      row, normal({0, 3}),
+      [=](const Tensors& x) -> Tensors { return {apply(x[0], {1}, 1, false)}; },
+      torch + "(x0, dim=1)");
+  row.fails = {
+      {[plain]() -> Tensors { return plain({zeros({2}, i64)}); }, name + ": needs a float tensor"}};
   row.large = [=] {
     return Sample{{normal({330, 300})},
                   [=](const Tensors& x) -> Tensors { return {apply(x[0], {0}, 1, false)}; },
@@ -219,6 +255,10 @@ Row logsumexp_row() {
   push(row, values({3, 2}, {100, 100, -kInf, 1, 30, -30}), over(1, false), "torch.logsumexp(x0, 1)",
        false);
   row.large = [=] { return Sample{{normal({330, 300})}, over(1, false), ""}; };
+  row.fails = {{[over]() -> Tensors {
+                  return over(2, false)({zeros({2, 3})});
+                },
+                "logsumexp: dim 2 is out of range"}};
   return row;
 }
 
@@ -227,12 +267,16 @@ Row cumsum_row() {
     return [=](const Tensors& x) -> Tensors { return {cumsum(x[0], dim)}; };
   };
   Row row{.name = "cumsum"};
-  row.dtypes = kWithIntegers;
+  row.dtypes = kEveryDType;
   for (int64_t dim : {0, 1, -1})
     push(row, normal({3, 4, 5}), along(dim), "torch.cumsum(x0, " + std::to_string(dim) + ")");
   push(row, normal({}), along(0), "torch.cumsum(x0, 0)");
   push(row, normal({2, 0}), along(1), "torch.cumsum(x0, 1)");
   row.large = [=] { return Sample{{normal({330, 300})}, along(1), ""}; };
+  row.fails = {{[along]() -> Tensors {
+                  return along(-3)({zeros({2, 3})});
+                },
+                "cumsum: dim -3 is out of range"}};
   return row;
 }
 
@@ -254,6 +298,16 @@ Row norm_row() {
   push(
       row, normal({}), [](const Tensors& x) -> Tensors { return {norm(x[0])}; },
       "torch.linalg.vector_norm(x0)");
+  push(
+      row, normal({0}), [](const Tensors& x) -> Tensors { return {norm(x[0])}; },
+      "torch.linalg.vector_norm(x0)");
+  push(
+      row, normal({0, 3}), [](const Tensors& x) -> Tensors { return {norm(x[0], kInf, {1})}; },
+      "torch.linalg.vector_norm(x0, float('inf'), dim=1)");
+  row.fails = {{[]() -> Tensors { return {norm(zeros({0}), kInf)}; },
+                "norm: an empty range has no norm with p = inf"},
+               {[]() -> Tensors { return {norm(zeros({0}), -kInf)}; }, "an empty range"},
+               {[]() -> Tensors { return {norm(zeros({3}), kNan)}; }, "p is NaN"}};
   row.large = [] {
     return Sample{
         {normal({330, 300})}, [](const Tensors& x) -> Tensors { return {norm(x[0], 2, {1})}; }, ""};
@@ -263,13 +317,14 @@ Row norm_row() {
 
 Row truth_row(const std::string& name, Tensor (*op)(const Tensor&)) {
   const Call call = [op](const Tensors& x) -> Tensors { return {op(x[0])}; };
-  const std::string torch = "torch." + name + "(x0)";
+  const std::string torch = "torch." + name + "(x0 != 0)";  // which of u8 would give u8 there
   Row row{.name = name};
-  row.dtypes = kWithIntegers;
+  row.dtypes = kEveryDType;
   row.samples = {{{normal({3, 4})}, call, torch},
                  {{values({4}, {0, 0, -0.0, 0})}, call, torch},
                  {{values({3}, {0, kNan, 0})}, call, torch, false},
                  {{normal({0})}, call, torch},
+                 {{normal({})}, call, torch},
                  {{booleans({5})}, call, torch}};
   row.opt_outs = {{Part::gradient, "truth values have no derivative"}};
   row.large = [call] { return Sample{{booleans({330, 300})}, call, ""}; };

@@ -31,6 +31,16 @@ std::string json(const In& in) {
   return text + "]}";
 }
 
+// The kinds of inputs that a row has references for.
+std::string kinds(const Row& row) {
+  std::string text;
+  for (DType t : row.dtypes) {
+    const std::string kind = quoted(reference_kind(t));
+    if (text.find(kind) == text.npos) text += (text.empty() ? "" : ",") + kind;
+  }
+  return "[" + text + "]";
+}
+
 bool can(const Row& row, Part part) {
   return std::none_of(row.opt_outs.begin(), row.opt_outs.end(),
                       [&](const OptOut& o) { return o.part == part; });
@@ -44,7 +54,10 @@ int print_coverage() {
       "test: values against references, gradients against references and differences, second "
       "derivatives against differences, the same bits for any number of threads with the work "
       "really "
-      "cut, guard bytes around every buffer. All on the CPU; on device cuda tests/cuda holds every "
+      "cut, guard bytes around every buffer. Every row has an empty sample and a 0-d one (or tells "
+      "why there is none), raises for every dtype that it does not name, for undefined inputs and, "
+      "in place, for what must not be written. All on the CPU; on device cuda tests/cuda holds "
+      "every "
       "row's values and gradients against the same references.\n");
   for (const Family& family : families()) {
     std::printf(
@@ -54,7 +67,10 @@ int print_coverage() {
     for (const Row& row : family.rows) {
       std::string dtypes, without;
       for (DType t : row.dtypes) dtypes += (dtypes.empty() ? "" : " ") + to_text(t);
+      if (row.dtypes.size() == kEveryDType.size()) dtypes = "all";
       for (const OptOut& o : row.opt_outs) without += (without.empty() ? "" : "; ") + o.reason;
+      if (!row.no_0d.why.empty())
+        without += (without.empty() ? "0-d: " : "; 0-d: ") + row.no_0d.why;
       bool real = std::find(row.dtypes.begin(), row.dtypes.end(), f64) != row.dtypes.end();
       bool backward = real && can(row, Part::gradient);
       bool twice = backward && can(row, Part::second_derivative);
@@ -77,10 +93,8 @@ int main(int argc, char** argv) {
     family_comma = ",";
     const char* row_comma = "";
     for (const Row& row : family.rows) {
-      bool whole = false, real = false;
-      for (DType t : row.dtypes) (is_floating(t) ? real : whole) = true;
-      std::printf("%s\n {\"name\":%s,\"integer\":%s,\"float\":%s,\"samples\":[", row_comma,
-                  quoted(row.name).c_str(), whole ? "true" : "false", real ? "true" : "false");
+      std::printf("%s\n {\"name\":%s,\"kinds\":%s,\"samples\":[", row_comma,
+                  quoted(row.name).c_str(), kinds(row).c_str());
       row_comma = ",";
       const char* sample_comma = "";
       for (const Sample& sample : row.samples) {

@@ -7,7 +7,7 @@ namespace {
 
 Row named(const std::string& name) {
   Row r{.name = name};
-  r.dtypes = {f32, f64, f16, bf16, i64};
+  r.dtypes = kEveryDType;
   return r;
 }
 
@@ -54,6 +54,8 @@ Row argsort_row() {
                {{normal({4, 3, 2})}, along(0, true), torch_sort(0, true) + "[1]"},
                {{normal({2, 0})}, along(0, false), torch_sort(0, false) + "[1]"},
                {{normal({})}, along(0, false), torch_sort(0, false) + "[1]"}};
+  r.fails = {{[along]() -> Tensors { return along(1, false)({zeros({3})}); },
+              "dim 1 is out of range for rank 1"}};
   r.opt_outs = {{Part::gradient, "indices have no derivative"}};
   r.large = [along] { return Sample{{normal({40, 3000})}, along(-1, false), ""}; };
   return r;
@@ -74,7 +76,8 @@ Row topk_row() {
                {{normal({5, 3})}, first(2, 0, false), torch(":2", 0, false)},
                {{normal({4, 3})}, first(0, 1, true), torch("..., :0", 1, true)},
                {{normal({})}, first(1, 0, true), torch("...", 0, true)},
-               {{normal({150})}, first(150, 0, true), torch(":", 0, true)}};
+               {{normal({150})}, first(150, 0, true), torch(":", 0, true)},
+               {{normal({0, 3})}, first(2, 1, true), torch("..., :2", 1, true)}};
   r.samples.push_back({{values({5}, {1, 0, 3, 1, 3}), values({5}, {1, 0, 1, 0, 1})},
                        [first](const Tensors& x) { return first(4, 0, true)({x[0] / x[1]}); },
                        "(lambda x0: " + torch(":4", 0, true) + ")(x0 / x1)",
@@ -83,6 +86,10 @@ Row topk_row() {
                 return {topk(zeros({2, 3}), 4).first};
               },
               "topk: k = 4 of dim 1 of size 3"},
+             {[]() -> Tensors {
+                return {topk(zeros({0, 3}), 1, 0).first};
+              },
+              "topk: k = 1 of dim 0 of size 0"},
              {[]() -> Tensors {
                 return {topk(zeros({2, 3}), -1).first};
               },

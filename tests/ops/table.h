@@ -6,10 +6,12 @@
 // family: declare it below and name it in families()), then run tools/make_references.py.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tapegrad/autograd/ops.h"
+#include "tapegrad/core/random.h"
 
 namespace tg::test {
 
@@ -27,8 +29,13 @@ enum class Domain {
   boolean,   // v odd
   values,    // as listed
 };
-// Where a row claims an integer dtype, `normal`, `positive` and `unit` inputs are v mod 7 instead,
-// and there is a second reference for them.
+// In integer dtypes `normal`, `positive` and `unit` inputs are others, with references of their
+// own: v mod 7 for the signed ones, v itself for u8, so that sums and products wrap, and v odd for
+// bool.
+
+inline const std::vector<DType> kFloats = {f32, f64, f16, bf16};
+inline const std::vector<DType> kNumbers = {f32, f64, f16, bf16, i64, i32, i16, i8, u8};
+inline const std::vector<DType> kEveryDType = {f32, f64, f16, bf16, i64, i32, i16, i8, u8, boolean};
 
 struct In {
   Shape shape;
@@ -60,8 +67,23 @@ struct Sample {
 };
 
 struct Fails {  // a call that must raise, and a part of the message
-  Tensors (*call)();
+  Function<Tensors()> call;
   std::string message;
+};
+
+// A shape that an operator cannot take, in a word why, and a call with it, which must raise a
+// ShapeError or an IndexError with this message.
+struct Refusal {
+  std::string why;
+  Function<Tensors()> call = {};
+  std::string message = {};
+};
+
+// What a random operator draws; the same for every dtype, but for rounding.
+struct Draw {
+  Function<Tensor(const Tensor& x, Generator*)> from;  // in the shape and dtype of x
+  double low, high;               // no value lies below `low`, or at `high` or above
+  double mean, variance, fourth;  // the last two about the mean, of second and fourth order
 };
 
 // The parts a row may opt out of, with a written reason. forward_split, backward_split: that this
@@ -83,8 +105,12 @@ struct OptOut {
 struct Row {
   std::string name;  // of the operator, as declared in autograd/ops/
   std::vector<Sample> samples = {};
-  std::vector<DType> dtypes = {f32, f64, f16, bf16};  // of the float (or all-integer) inputs
-  Function<Tensors(const Tensors&)> inplace = {};     // writes x[0], returns it; same value
+  // Of the inputs, where they are float in f32. All others must raise.
+  std::vector<DType> dtypes = kFloats;
+  // There is a sample whose first input is 0-d and one whose first input is empty, or a reason.
+  Refusal no_0d = {}, no_empty = {};
+  std::vector<int> optional = {};                  // inputs that may be undefined; any other raises
+  Function<Tensors(const Tensors&)> inplace = {};  // writes x[0], returns it; same value
   std::vector<Fails> fails = {};
   std::vector<OptOut> opt_outs = {};
   // Allowed relative error in units of the dtype's epsilon, and absolute relative to the largest
@@ -95,8 +121,13 @@ struct Row {
   // and written, and floating-point operations. Every row has one, or opts out of `threads`.
   Function<Sample()> large = {};
   Function<double(const Tensors& in, const Tensors& out)> flops = {};
+  std::optional<Draw> draw = {};  // of random operators
 };
 using Rows = std::vector<Row>;
+inline Row with_fails(Row row, const std::vector<Fails>& more) {
+  row.fails.insert(row.fails.end(), more.begin(), more.end());
+  return row;
+}
 
 // The families; one function each.
 Rows arithmetic_rows();
@@ -128,6 +159,9 @@ const std::vector<Family>& families();
 
 // The input that `in` describes, number `k` of its sample; float ones in `dtype`.
 Tensor make_input(const In& in, int k, DType dtype);
+// Which of a sample's references a dtype is held against, by its inputs: "" (the floats), "i64."
+// (the signed integers), "u8." or "bool.".
+std::string reference_kind(DType dtype);
 // Inputs of a sample; in f64 with requires_grad where asked.
 Tensors make_inputs(const Sample& sample, DType dtype, bool requires_grad = false);
 // The fixed incoming gradient of output k.

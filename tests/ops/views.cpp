@@ -3,8 +3,6 @@
 namespace tg::test {
 namespace {
 
-const std::vector<DType> kDTypes = {f32, f64, f16, bf16, i64};
-
 using View = Function<Tensor(const Tensor&)>;
 
 Sample sample(Shape shape, View view, const std::string& torch) {
@@ -15,9 +13,16 @@ Sample sample(Shape shape, View view, const std::string& torch) {
 
 Row row(const std::string& name, std::vector<Sample> samples, std::vector<Fails> fails) {
   Row r{.name = name};
-  r.dtypes = kDTypes;
+  r.dtypes = kEveryDType;
   r.samples = std::move(samples);
   r.fails = std::move(fails);
+  return r;
+}
+
+// No 0-d tensor is taken.
+Row no_0d(Row r, const std::string& why, Tensor (*call)(const Tensor&),
+          const std::string& message) {
+  r.no_0d = {why, [call]() -> Tensors { return {call(zeros({}))}; }, message};
   return r;
 }
 
@@ -80,7 +85,13 @@ Rows reshape_rows() {
                [](auto& x) {
                  return view(x, {0, 5});
                },
-               "x0.reshape(0, 5)")},
+               "x0.reshape(0, 5)"),
+           sample(
+               {},
+               [](auto& x) {
+                 return view(x, {1, 1});
+               },
+               "x0.reshape(1, 1)")},
           {{[]() -> Tensors {
               return {view(transpose(zeros({2, 3}), 0, 1), {6})};
             },
@@ -205,6 +216,12 @@ Rows permuting_rows() {
                           },
                           "x0.expand(0, 3)"),
                       sample(
+                          {0, 3},
+                          [](auto& x) {
+                            return expand(x, {2, 0, 3});
+                          },
+                          "x0.expand(2, 0, 3)"),
+                      sample(
                           {2, 3},
                           [](auto& x) {
                             return expand(x, {-1, 3});
@@ -235,8 +252,10 @@ Rows part_rows() {
            {0, 2}, [](auto& x) { return slice(x, 1, 0, 1); }, "x0[:, 0:1]"),
        sample(
            {7, 2}, [](auto& x) { return slice(x, 0, -100, -1, 3); }, "x0[-100:-1:3]")},
-      {{[]() -> Tensors { return {slice(zeros({}), 0, 0, 1)}; }, "rank 0 cannot be sliced"},
-       {[]() -> Tensors { return {slice(zeros({3}), 0, 0, 1, -1)}; }, "step must be 1 or more"}}));
+      {{[]() -> Tensors { return {slice(zeros({3}), 0, 0, 1, -1)}; }, "step must be 1 or more"}}));
+  rows.back() = no_0d(
+      rows.back(), "there is no dimension", [](const Tensor& x) { return slice(x, 0, 0, 1); },
+      "slice: a tensor of rank 0 cannot be sliced");
   rows.push_back(
       row("narrow",
           {sample(
@@ -249,21 +268,25 @@ Rows part_rows() {
                {2, 0}, [](auto& x) { return narrow(x, 0, 1, 1); }, "x0.narrow(0, 1, 1)")},
           {{[]() -> Tensors { return {narrow(zeros({3}), 0, 2, 2)}; },
             "narrow: start 2 and length 2 do not fit dim 0 of size 3"}}));
-  rows.push_back(
-      row("select",
-          {sample(
-               {3, 4}, [](auto& x) { return select(x, 0, 1); }, "x0.select(0, 1)"),
-           sample(
-               {3, 4}, [](auto& x) { return select(x, 1, -1); }, "x0.select(1, -1)"),
-           sample(
-               {3}, [](auto& x) { return select(x, 0, 2); }, "x0.select(0, 2)"),
-           sample(
-               {2, 0}, [](auto& x) { return select(x, 0, 0); }, "x0.select(0, 0)")},
-          {{[]() -> Tensors {
-              return {select(zeros({2, 3}), 1, 3)};
-            },
-            "select: index 3 is out of range for dim 1 of size 3"},
-           {[]() -> Tensors { return {select(zeros({}), 0, 0)}; }, "rank 0 cannot be indexed"}}));
+  rows.back() = no_0d(
+      rows.back(), "there is no dimension", [](const Tensor& x) { return narrow(x, 0, 0, 1); },
+      "narrow: a tensor of rank 0 cannot be narrowed");
+  rows.push_back(row("select",
+                     {sample(
+                          {3, 4}, [](auto& x) { return select(x, 0, 1); }, "x0.select(0, 1)"),
+                      sample(
+                          {3, 4}, [](auto& x) { return select(x, 1, -1); }, "x0.select(1, -1)"),
+                      sample(
+                          {3}, [](auto& x) { return select(x, 0, 2); }, "x0.select(0, 2)"),
+                      sample(
+                          {2, 0}, [](auto& x) { return select(x, 0, 0); }, "x0.select(0, 0)")},
+                     {{[]() -> Tensors {
+                         return {select(zeros({2, 3}), 1, 3)};
+                       },
+                       "select: index 3 is out of range for dim 1 of size 3"}}));
+  rows.back() = no_0d(
+      rows.back(), "there is no dimension", [](const Tensor& x) { return select(x, 0, 0); },
+      "select: a tensor of rank 0 cannot be indexed");
   rows.push_back(row(
       "unfold",
       {sample(
@@ -275,7 +298,9 @@ Rows part_rows() {
        sample(
            {0, 4}, [](auto& x) { return unfold(x, 1, 2, 2); }, "x0.unfold(1, 2, 2)"),
        sample(
-           {4}, [](auto& x) { return unfold(x, 0, 0, 1); }, "x0.unfold(0, 0, 1)")},
+           {4}, [](auto& x) { return unfold(x, 0, 0, 1); }, "x0.unfold(0, 0, 1)"),
+       sample(
+           {}, [](auto& x) { return unfold(x, 0, 1, 1); }, "x0.unfold(0, 1, 1)")},
       {{[]() -> Tensors { return {unfold(zeros({3}), 0, 4, 1)}; }, "longer than dim 0 of size 3"},
        {[]() -> Tensors { return {unfold(zeros({3}), 0, 2, 0)}; }, "step 1 or more"}}));
   rows.push_back(
@@ -295,6 +320,9 @@ Rows part_rows() {
               return {diagonal(zeros({3, 3}), 0, 1, -1)};
             },
             "are both 1"}}));
+  rows.back() = no_0d(
+      rows.back(), "two dimensions are meant", [](const Tensor& x) { return diagonal(x); },
+      "diagonal: needs 2 dimensions or more, got []");
   // Over x as it lies in memory, so a row-major copy comes first.
   rows.push_back(
       row("as_strided",
@@ -303,7 +331,7 @@ Rows part_rows() {
                [](auto& x) {
                  return as_strided(contiguous(x) * 1, {2, 3}, {4, 1}, 1);
                },
-               "x0.contiguous().clone().as_strided((2, 3), (4, 1), 1)"),
+               "(x0 * 1).as_strided((2, 3), (4, 1), 1)"),
            sample(
                {6},
                [](auto& x) {
@@ -319,6 +347,15 @@ Rows part_rows() {
                  return as_strided(x * 1, {2, 0}, {1, 1}, 1);
                },
                "(x0 * 1).as_strided((2, 0), (1, 1), 1)"),
+           sample(
+               {}, [](auto& x) { return as_strided(x * 1, {2}, {0}, 0); },
+               "(x0 * 1).as_strided((2,), (0,), 0)"),
+           sample(
+               {0},
+               [](auto& x) {
+                 return as_strided(x * 1, {0, 2}, {2, 1}, 0);
+               },
+               "(x0 * 1).as_strided((0, 2), (2, 1), 0)"),
            sample(
                {2, 3},
                [](auto& x) { return as_strided(transpose(contiguous(x) * 1, 0, 1), {3}, {2}, 1); },
