@@ -1,5 +1,5 @@
-// A value that can be called. The standard's function does the same, but its header costs each
-// file that includes it a third of a second, because it brings hash tables and algorithms along.
+// A value that can be called. The standard's function does the same, but its header brings
+// hash tables and algorithms along: 0.15 s for each file that includes it (g++ 12, -O2).
 #pragma once
 #include <cstddef>
 #include <type_traits>
