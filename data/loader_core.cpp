@@ -8,6 +8,7 @@
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <system_error>
 #include <thread>
 
 #include "tapegrad/autograd/grad_mode.h"
@@ -54,7 +55,12 @@ struct LoaderCore::Workers {
   int busy = 0;
 
   Workers(const LoaderCore& core, int count, int slots) : ring(size_t(slots)) {
-    for (int i = 0; i < count; ++i) threads.emplace_back([this, &core] { run(core); });
+    try {
+      for (int i = 0; i < count; ++i) threads.emplace_back([this, &core] { run(core); });
+    } catch (const std::system_error& e) {  // fewer make the same batches
+      check<Error>(!threads.empty(), "DataLoader: the system gives no worker thread:", e.what(),
+                   "(workers = 0 makes batches in the caller's)");
+    }
   }
   ~Workers() {
     {
@@ -204,6 +210,9 @@ std::vector<Tensor> LoaderCore::make_batch(const std::vector<int64_t>& order, in
 }
 
 LoaderCore::Loop LoaderCore::start_epoch() {
+  if (options_.workers > 0 && !workers_)
+    workers_ =
+        std::make_unique<Workers>(*this, options_.workers, options_.workers * options_.prefetch);
   if (running_) {  // the last loop was left early: its epoch is over
     stop_epoch();
     ++epoch_;
@@ -217,11 +226,7 @@ LoaderCore::Loop LoaderCore::start_epoch() {
   waited_ = 0;
   running_ = true;
   Loop loop(this, ++loops_);
-  if (options_.workers == 0) return loop;
-  if (!workers_)
-    workers_ =
-        std::make_unique<Workers>(*this, options_.workers, options_.workers * options_.prefetch);
-  workers_->start(order_, epoch_, batches(), next_);
+  if (workers_) workers_->start(order_, epoch_, batches(), next_);
   return loop;
 }
 

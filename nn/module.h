@@ -56,9 +56,9 @@ class Module {
   // ---- Saving and loading ----
   StateDict state_dict() const;
   // Copies the values in. Everything that does not fit is gathered in one error before anything
-  // changes: missing and unexpected names, shapes, dtypes. A weight with two names may be given
-  // under one of them, or under both with equal values. With strict = false names may differ and
-  // floats are cast; shapes must still fit.
+  // changes: missing, unexpected and doubled names, shapes, dtypes. A weight with two names may be
+  // given under one of them, or under both with equal values. With strict = false names may differ
+  // and floats are cast; shapes must still fit.
   LoadReport load_state_dict(const NamedTensors& state, bool strict = true);
   // The checks of load_state_dict alone.
   void check_state_dict(const NamedTensors& state, bool strict = true) const;

@@ -7,7 +7,7 @@ namespace tg {
 
 struct Conv2dOptions {
   Size2 stride = 1;
-  Size2 padding = 0;  // zeros on both sides
+  Size2 padding = 0;  // zeros on both sides, at most 2^30
   Size2 dilation = 1;
   int64_t groups = 1;  // divides input and output channels
 };

@@ -11,7 +11,8 @@ struct Pool2dOptions {
   bool ceil_mode = false;
   bool count_include_pad = true;  // average pooling only
 };
-// Padding counts as -inf; NaN wins; the gradient goes to the first maximum of the window.
+// Kernels are at most 2^31 - 1 high and wide. Padding counts as -inf; NaN wins; the gradient goes
+// to the first maximum of the window.
 Tensor max_pool2d(const Tensor& x, Size2 kernel, const Pool2dOptions& options = {});
 Tensor avg_pool2d(const Tensor& x, Size2 kernel, const Pool2dOptions& options = {});
 // Windows such that the output is [N,C,output.h,output.w].

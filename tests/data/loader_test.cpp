@@ -1,4 +1,6 @@
 // The loader: the same batches for any number of workers, errors that name the sample, clean ends.
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -242,6 +244,21 @@ TEST_CASE("once a loop is left nobody reads the data set", "[data][loader]") {
       std::runtime_error);
   none_follow();
   CHECK(loader.state().epoch == 1);
+}
+
+TEST_CASE("a system that gives no thread is an error, not an end", "[data][loader]") {
+  pthread_attr_t usual, impossible;
+  REQUIRE(pthread_getattr_default_np(&usual) == 0);
+  REQUIRE(pthread_attr_init(&impossible) == 0);
+  REQUIRE(pthread_attr_setstacksize(&impossible, size_t(1) << 46) == 0);  // of stack, for each
+  DataLoader loader(std::make_shared<Numbers>(12), options(4, 2));
+  REQUIRE(pthread_setattr_default_np(&impossible) == 0);
+  CHECK_THROWS_WITH(loader.begin(), Catch::Contains("the system gives no worker thread"));
+  REQUIRE(pthread_setattr_default_np(&usual) == 0);
+  int64_t seen = 0;
+  for (auto [number, draw, image] : loader) seen += number.size(0);
+  CHECK(seen == 12);
+  CHECK(loader.epoch() == 1);
 }
 
 TEST_CASE("of two loops over one loader the older one is over", "[data][loader]") {
