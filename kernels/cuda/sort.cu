@@ -22,8 +22,7 @@ constexpr int64_t kRun = 1024;
 
 template <class Key>
 struct Item {
-  Key key;
-  uint32_t index;
+  Key key, index;  // of one type: no padding that nobody writes
   __device__ bool operator<(const Item& o) const {
     return key < o.key || (key == o.key && index < o.index);
   }
@@ -48,10 +47,11 @@ __global__ void sort_runs_kernel(Lines lines, int padded, const char* x, ItemOf<
   gpu::find_places(lines.loops.rows, line, place);
   const T* from = reinterpret_cast<const T*>(x + place[0]);
   for (int i = int(threadIdx.x); i < padded; i += int(blockDim.x)) {
-    run[i] = {decltype(run->key)(-1), uint32_t(-1)};
+    using Key = decltype(run->key);
+    run[i] = {Key(-1), Key(-1)};
     if (first + i >= n) continue;
     const auto key = key_of(from[(first + i) * lines.loops.step[0]]);
-    run[i] = {lines.falling ? decltype(key)(~key) : key, uint32_t(first + i)};
+    run[i] = {lines.falling ? decltype(key)(~key) : key, Key(first + i)};
   }
   __syncthreads();
   for (int size = 2; size <= padded; size *= 2)
@@ -101,7 +101,7 @@ __global__ void write_kernel(Lines lines, const Item<Key>* items, const char* x,
     const int64_t* step = lines.loops.step;
     int64_t place[3];
     gpu::find_places(lines.loops.rows, line, place);
-    const int64_t index = items[line * lines.n + at].index;
+    const auto index = int64_t(items[line * lines.n + at].index);
     reinterpret_cast<int64_t*>(indices + place[2])[at * step[2]] = index;
     reinterpret_cast<Bits*>(values + place[1])[at * step[1]] =
         reinterpret_cast<const Bits*>(x + place[0])[index * step[0]];
