@@ -23,6 +23,8 @@ Node::Node() : id(next_node_id.fetch_add(1, std::memory_order_relaxed)) {
   live_nodes.fetch_add(1, std::memory_order_relaxed);
 }
 
+void Node::renew_id() { id = next_node_id.fetch_add(1, std::memory_order_relaxed); }
+
 Node::~Node() { live_nodes.fetch_sub(1, std::memory_order_relaxed); }
 
 NodeExtras& Node::need_extras() {

@@ -49,7 +49,7 @@ struct Node : PooledObject {
   std::atomic<int32_t> refs{1};
   uint32_t output_count = 1;
   Node* next_dead = nullptr;  // chains are freed by a loop, see destroy()
-  uint64_t id = 0;            // rising in the order of recording: parents are older than children
+  uint64_t id = 0;            // rising in the order of recording: inputs' nodes have lower ones
   uint64_t needs = 0;         // bit i: input i has an edge
   const char* op = "";        // name of the operator
   std::vector<Edge> inputs;
@@ -66,6 +66,7 @@ struct Node : PooledObject {
   // Where gradients end: adds to the leaf's gradient instead of calling backward.
   virtual bool is_leaf_node() const { return false; }
 
+  void renew_id();  // now the highest
   const OutputInfo& info(int i) const { return i == 0 ? output : more_outputs[size_t(i - 1)]; }
   NodeExtras& need_extras();
 };

@@ -29,9 +29,26 @@ void fill_edges(Node& node, const char* op, std::span<const Input> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& x = *inputs[i].tensor;
     node.inputs.push_back(x.defined() ? edge_of(x) : Edge{});
-    if (node.inputs.back() && i < 64) node.needs |= uint64_t(1) << i;
+    const Edge& edge = node.inputs.back();
+    if (!edge) continue;
+    if (i < 64) node.needs |= uint64_t(1) << i;
+    // A view whose base was written has just been viewed anew, by a node younger than this one.
+    if (edge.node->id > node.id) node.renew_id();
   }
   if (thread_state.anomaly_mode) node.need_extras().path = module_path();
+}
+
+void check_output_is_new(const Tensor& y) {
+  check<AutogradError>(!y.impl()->meta,
+                       "the output that was recorded is on the tape already: compute it under "
+                       "NoGradGuard, and return no input as it is");
+}
+
+// A gradient that is retained is that of the tensor as it is now.
+void retain_anew(const Tensor& x, Meta& meta) {
+  if (!meta.retained_slot) return;
+  meta.retained_slot.reset();
+  x.retain_grad();
 }
 
 }  // namespace
@@ -63,9 +80,11 @@ void Op::check_finite(std::span<const Input> inputs, const Tensor& y) const {
 
 void Op::attach(const Tensor& y, std::span<const Input> inputs, Node* fresh) const {
   auto node = Ref<Node>::adopt(fresh);
+  check<AutogradError>(y.defined(), "the output that was recorded is undefined");
+  check_output_is_new(y);
+  check<AutogradError>(y.is_floating(), "an output of type", y.dtype(),
+                       "has no gradient and cannot be recorded");
   fill_edges(*node, name_, inputs);
-  check<InternalError>(!y.impl()->meta, "an operator returned one of its inputs as its output");
-  check<InternalError>(y.is_floating(), "an output of type", y.dtype(), "was recorded");
   node->output = info_of(y);
   auto* meta = new Meta;
   meta->edge = {std::move(node), 0};
@@ -83,8 +102,7 @@ void Op::attach(const std::vector<Tensor>& ys, std::span<const Input> inputs, No
     else
       node->more_outputs.push_back(info);
     if (!ys[i].defined() || !ys[i].is_floating()) continue;
-    check<InternalError>(!ys[i].impl()->meta,
-                         "an operator returned one of its inputs as its output");
+    check_output_is_new(ys[i]);
     need_meta(ys[i]).edge = {node, int(i)};
   }
 }
@@ -143,6 +161,7 @@ void Op::rebase(const Tensor& x, std::span<const Input> inputs, Node* fresh) con
   if (!meta.base.defined()) {
     meta.edge = {std::move(node), 0};
     meta.is_leaf = false;
+    retain_anew(x, meta);
     return;
   }
   Tensor base = meta.base;
@@ -150,6 +169,8 @@ void Op::rebase(const Tensor& x, std::span<const Input> inputs, Node* fresh) con
   base_meta.edge = {write_through_view(std::move(node), base, x), 0};
   meta.view_version = x.version() - 1;  // so that edge_of sees the view anew
   edge_of(x);
+  retain_anew(base, base_meta);
+  retain_anew(x, meta);
 }
 
 }  // namespace tg

@@ -52,6 +52,11 @@ class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  // Not to what an expression returned: x[0] = y would change nothing. copy_(x[0], y) writes.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
 
   bool defined() const { return bool(impl_); }
   explicit operator bool() const = delete;  // `if (tensor)` is ambiguous: defined()? item()?

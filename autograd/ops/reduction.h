@@ -1,6 +1,7 @@
 // Reductions over dimensions. `dims` may be negative; keepdim leaves them with size 1. Long sums
 // are blocked, so a sum of 2^24 + 2 ones is right in f32; f16 and bf16 add up in f32.
 #pragma once
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -12,12 +13,19 @@ namespace tg {
 Tensor sum(const Tensor& x);
 Tensor sum(const Tensor& x, int64_t dim, bool keepdim = false);
 Tensor sum(const Tensor& x, const std::vector<int64_t>& dims, bool keepdim = false);
+// What braces mean: a list of dimensions, none being all of them. Without it {} would be 0.
+inline Tensor sum(const Tensor& x, std::initializer_list<int64_t> dims, bool keepdim = false) {
+  return sum(x, std::vector<int64_t>(dims), keepdim);
+}
 // Sums x down to `shape`, undoing a broadcast.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 // Float only (DTypeError for integers). An empty mean is NaN.
 Tensor mean(const Tensor& x);
 Tensor mean(const Tensor& x, int64_t dim, bool keepdim = false);
 Tensor mean(const Tensor& x, const std::vector<int64_t>& dims, bool keepdim = false);
+inline Tensor mean(const Tensor& x, std::initializer_list<int64_t> dims, bool keepdim = false) {
+  return mean(x, std::vector<int64_t>(dims), keepdim);
+}
 Tensor prod(const Tensor& x);
 // NaN wins. An empty reduction raises. max(x), amax, amin share the gradient evenly among ties.
 Tensor max(const Tensor& x);

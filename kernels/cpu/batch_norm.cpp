@@ -384,10 +384,12 @@ void sum_gradients(const Layout& l, const S* dy, const S* x, int64_t first_row, 
   }
 }
 
-// dx = dy * scale + (x - mean) * slope + shift, a number of each for every channel.
+// dx = dy * scale + (x - mean) * slope + shift, a number of each for every channel; or dy * scale
+// alone, where an infinite x must not turn a slope of 0 into NaN.
 template <class S>
 struct Coefficients {
-  std::vector<S> minus_mean, scale, slope, shift;
+  bool with_x;
+  std::vector<S> minus_mean = {}, scale = {}, slope = {}, shift = {};
 };
 
 template <class S>
@@ -396,11 +398,21 @@ void write_gradient(const Layout& l, const View& x, const View& dy, const Coeffi
   for_each_piece(l, [&](int64_t, int64_t offset, int64_t rows) {
     Reader<S> x_reader(x, rows * l.row_size), dy_reader(dy, rows * l.row_size);
     Writer<S> writer(dx, rows * l.row_size);
-    const S* xs = x_reader.read(offset, rows * l.row_size);
+    const S* xs = k.with_x ? x_reader.read(offset, rows * l.row_size) : nullptr;
     const S* dys = dy_reader.read(offset, rows * l.row_size);
     S* to = writer.begin(offset);
     for (int64_t r = 0, done = 0; r < rows; ++r, done += l.row_size) {
-      if (l.channel_rows) {
+      if (!k.with_x) {
+        // minus_mean and shift are 0 here.
+        if (l.channel_rows) {
+          normalize(dys + done, l.row_size, PerLane<S>{k.minus_mean.data()},
+                    PerLane<S>{k.scale.data()}, PerLane<S>{k.shift.data()}, to + done);
+        } else {
+          const size_t c = static_cast<size_t>(l.channel_of(offset / l.row_size + r));
+          normalize(dys + done, l.row_size, Same<S>(&k.minus_mean[c]), Same<S>(&k.scale[c]),
+                    Same<S>(&k.shift[c]), to + done);
+        }
+      } else if (l.channel_rows) {
         combine(dys + done, xs + done, l.row_size, PerLane<S>{k.minus_mean.data()},
                 PerLane<S>{k.scale.data()}, PerLane<S>{k.slope.data()}, PerLane<S>{k.shift.data()},
                 to + done);
@@ -419,7 +431,7 @@ void backward(const View& x, const View& dy, const View& mean, const View& rstd,
               bool through_statistics, const MutView& dx, const MutView& dweight,
               const MutView& dbias) {
   const Layout l(x);
-  Coefficients<S> k;
+  Coefficients<S> k{.with_x = through_statistics};
   k.minus_mean = negated(channel_values<S>(mean, l.channels, 0));
   std::vector<double> sums(static_cast<size_t>(l.channels)), products(sums.size());
   if (through_statistics || dweight.data || dbias.data) {
@@ -447,7 +459,10 @@ void backward(const View& x, const View& dy, const View& mean, const View& rstd,
   for (size_t c = 0; c < sums.size(); ++c) {
     const double r = double(rstd.as<S>()[c]), scale = double(k.scale[c]) * r;
     k.scale[c] = static_cast<S>(scale);
-    if (!through_statistics) continue;
+    if (!through_statistics) {
+      k.minus_mean[c] = 0;
+      continue;
+    }
     k.slope[c] = static_cast<S>(-scale * r * r * products[c] / n);
     k.shift[c] = static_cast<S>(-scale * sums[c] / n);
   }

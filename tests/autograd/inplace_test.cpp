@@ -1,5 +1,8 @@
 // In-place operators: right gradients on tensors and on views of them, and errors instead of wrong
 // ones. Expected values were computed by hand.
+#include <cmath>
+#include <type_traits>
+
 #include "catch.h"
 #include "tapegrad/autograd/engine.h"
 #include "tapegrad/autograd/grad_mode.h"
@@ -79,6 +82,55 @@ TEST_CASE("writing to the base reaches the views", "[autograd][inplace]") {
   mul_(base, 5);
   sum(tail).backward();
   CHECK(values(x.grad()) == V{0, 5, 5});
+}
+
+// Each use of a view whose base was written views the base anew.
+TEST_CASE("a view of a base that was written may be used more than once", "[autograd][inplace]") {
+  Tensor x = tensor({1, 2, 3}, f64).requires_grad_();
+  SECTION("each use alone") {
+    Tensor base = x * 1;
+    Tensor first = base[0];
+    mul_(base, 2);
+    Tensor y = first * 1, z = first * 1;
+    (y + z).backward();
+    CHECK(values(x.grad()) == V{4, 0, 0});
+  }
+  SECTION("reductions") {
+    Tensor base = x * 1;
+    Tensor tail = slice(base, 0, 1, 3);
+    add_(base, 1);
+    (sum(tail) + mean(tail)).backward();
+    CHECK(values(x.grad()) == V{0, 1.5, 1.5});
+  }
+  SECTION("several outputs, a view of the view, and the base itself") {
+    Tensor base = x * 1;
+    Tensor tail = slice(base, 0, 1, 3), last = tail[1];
+    exp_(base);
+    std::vector<Tensor> parts = split(tail, {1, 1});
+    (sum(base) + sum(tail) + sum(parts[0]) + parts[1][0] * 2 + last * last).backward();
+    const double e1 = std::exp(1.0), e2 = std::exp(2.0), e3 = std::exp(3.0);
+    V gradient = values(x.grad());
+    REQUIRE(gradient.size() == 3);
+    CHECK(gradient[0] == Approx(e1));
+    CHECK(gradient[1] == Approx(3 * e2));
+    CHECK(gradient[2] == Approx(4 * e3 + 2 * e3 * e3));
+  }
+}
+
+TEST_CASE("a retained gradient is that of the tensor as it is now", "[autograd][inplace]") {
+  Tensor a = tensor({1, 2}, f64).requires_grad_();
+  Tensor b = a * 2;
+  b.retain_grad();
+  mul_(b, 3);
+  sum(b * b).backward();
+  CHECK(values(b.grad()) == V{12, 24});
+  CHECK(values(a.grad()) == V{72, 144});
+}
+
+TEST_CASE("an expression is not assigned to", "[autograd][inplace]") {
+  CHECK(std::is_assignable_v<Tensor&, Tensor>);
+  CHECK_FALSE(std::is_assignable_v<Tensor, Tensor>);  // x[0] = y
+  CHECK_FALSE(std::is_assignable_v<Tensor, const Tensor&>);
 }
 
 TEST_CASE("a view sees what another view wrote", "[autograd][inplace]") {

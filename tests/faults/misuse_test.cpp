@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "catch.h"
+#include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops.h"
 #include "tapegrad/data/image.h"
 #include "tapegrad/data/loader.h"
@@ -78,4 +79,23 @@ TEST_CASE("a batch may be larger than any data set", "[faults]") {
     CHECK(samples == 3);
   }
   CHECK_THROWS_AS(data::DataLoader(std::shared_ptr<data::TensorDataset>()), ValueError);
+}
+
+TEST_CASE("an operator that records what it cannot says why", "[faults]") {
+  Tensor x = ones({2}).requires_grad_();
+  auto backward = [](const Tensor& dy, Needs) -> Grads { return {dy}; };
+  Op op("mine");
+  CHECK_THROWS_WITH(op.record(Tensor(), {x}, backward),
+                    Catch::Contains("mine: ") && Catch::Contains("undefined"));
+  CHECK_THROWS_WITH(op.record(x * x, {x}, backward), Catch::Contains("under NoGradGuard"));
+  CHECK_THROWS_WITH(op.record(x.to(i64), {x}, backward), Catch::Contains("i64 has no gradient"));
+}
+
+TEST_CASE("braces are lists of dimensions and sizes", "[faults]") {
+  Tensor x = tensor({{1, 2}, {3, 4}});
+  CHECK(sum(x, {}).item() == 10);
+  CHECK(mean(x, {}).item() == 2.5);
+  CHECK(sum(x, {1}).to_vector<double>() == std::vector<double>{3, 7});
+  CHECK(split(x, {2}).size() == 1);
+  CHECK_THROWS_AS(split(x, {1}), ShapeError);  // not two pieces of one
 }

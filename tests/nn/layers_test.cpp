@@ -1,6 +1,7 @@
 // Layers against PyTorch in float64: outputs, gradients of inputs and parameters, and what the
 // call leaves in the buffers.
 #include <cmath>
+#include <limits>
 
 #include "nn/reference.h"
 #include "tapegrad/nn/models/models.h"
@@ -151,4 +152,17 @@ TEST_CASE("dropout and batch norm follow the mode of the module", "[nn]") {
   Tensor y = net(x);
   CHECK(distance(y, x) > 0.01);
   CHECK(net.at<nn::BatchNorm1d>(1).num_batches_tracked.item_int64() == 1);
+}
+
+TEST_CASE("in evaluation the gradient of batch norm is dy times a number, whatever x is", "[nn]") {
+  nn::BatchNorm2d norm(19);
+  norm.eval();
+  const double inf = std::numeric_limits<double>::infinity(), scale = 1 / std::sqrt(1 + 1e-5);
+  for (bool last : {false, true}) {
+    Tensor x = full({2, 19, 3, 5}, inf), dy = full({2, 19, 3, 5}, 2.0);
+    if (last) x = channels_last(x), dy = channels_last(dy);
+    x.requires_grad_();
+    Tensor dx = grad(std::vector{norm(x)}, {x}, {.gradients = {dy}})[0];
+    for (double g : dx.to_vector<double>()) CHECK(g == Approx(2 * scale));
+  }
 }

@@ -120,7 +120,10 @@ void parse_into(TrainConfig& c, const std::string& yaml, const std::string& sour
     fail<ValueError>(source + ": line " + std::to_string(e.mark.line + 1) + ": " + e.msg);
   }
   check<ValueError>(documents.size() <= 1, source, ": holds more than one document");
-  if (documents.empty() || documents[0].IsNull()) return;
+  if (documents.empty() || documents[0].IsNull()) {  // only a comment, or bytes that are no text
+    check<ValueError>(yaml.find('\0') == std::string::npos, source, ": is no text");
+    return;
+  }
   check<ValueError>(documents[0].IsMap(), source, ": expected 'key: value' lines");
   std::map<std::string, int> lines;
   set_tree(c, documents[0], "", source, lines);
