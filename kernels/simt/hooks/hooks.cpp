@@ -172,7 +172,8 @@ std::string line_of(const void* code) {
   if (!pipe) return line;
   for (char buffer[1000]; std::fgets(buffer, sizeof buffer, pipe);) {
     std::string text = buffer;
-    text = text.substr(0, text.find_first_of(" \n"));
+    text = text.substr(0, text.find('\n'));
+    text = text.substr(0, text.rfind(" (discriminator"));
     const bool inner = text.find("/kernels/simt/") != text.npos ||
                        text.find("/cuda/device.cuh") != text.npos ||
                        text.find("/include/c++/") != text.npos;
