@@ -384,12 +384,10 @@ void sum_gradients(const Layout& l, const S* dy, const S* x, int64_t first_row, 
   }
 }
 
-// dx = dy * scale + (x - mean) * slope + shift, a number of each for every channel; or dy * scale
-// alone, where an infinite x must not turn a slope of 0 into NaN.
+// dx = dy * scale + (x - mean) * slope + shift, a number of each for every channel.
 template <class S>
 struct Coefficients {
-  bool with_x;
-  std::vector<S> minus_mean = {}, scale = {}, slope = {}, shift = {};
+  std::vector<S> minus_mean, scale, slope, shift;
 };
 
 template <class S>
@@ -398,21 +396,11 @@ void write_gradient(const Layout& l, const View& x, const View& dy, const Coeffi
   for_each_piece(l, [&](int64_t, int64_t offset, int64_t rows) {
     Reader<S> x_reader(x, rows * l.row_size), dy_reader(dy, rows * l.row_size);
     Writer<S> writer(dx, rows * l.row_size);
-    const S* xs = k.with_x ? x_reader.read(offset, rows * l.row_size) : nullptr;
+    const S* xs = x_reader.read(offset, rows * l.row_size);
     const S* dys = dy_reader.read(offset, rows * l.row_size);
     S* to = writer.begin(offset);
     for (int64_t r = 0, done = 0; r < rows; ++r, done += l.row_size) {
-      if (!k.with_x) {
-        // minus_mean and shift are 0 here.
-        if (l.channel_rows) {
-          normalize(dys + done, l.row_size, PerLane<S>{k.minus_mean.data()},
-                    PerLane<S>{k.scale.data()}, PerLane<S>{k.shift.data()}, to + done);
-        } else {
-          const size_t c = static_cast<size_t>(l.channel_of(offset / l.row_size + r));
-          normalize(dys + done, l.row_size, Same<S>(&k.minus_mean[c]), Same<S>(&k.scale[c]),
-                    Same<S>(&k.shift[c]), to + done);
-        }
-      } else if (l.channel_rows) {
+      if (l.channel_rows) {
         combine(dys + done, xs + done, l.row_size, PerLane<S>{k.minus_mean.data()},
                 PerLane<S>{k.scale.data()}, PerLane<S>{k.slope.data()}, PerLane<S>{k.shift.data()},
                 to + done);
@@ -431,7 +419,7 @@ void backward(const View& x, const View& dy, const View& mean, const View& rstd,
               bool through_statistics, const MutView& dx, const MutView& dweight,
               const MutView& dbias) {
   const Layout l(x);
-  Coefficients<S> k{.with_x = through_statistics};
+  Coefficients<S> k;
   k.minus_mean = negated(channel_values<S>(mean, l.channels, 0));
   std::vector<double> sums(static_cast<size_t>(l.channels)), products(sums.size());
   if (through_statistics || dweight.data || dbias.data) {
@@ -452,6 +440,8 @@ void backward(const View& x, const View& dy, const View& mean, const View& rstd,
   for (size_t c = 0; c < products.size(); ++c) weight_gradient[c] *= double(rstd.as<S>()[c]);
   write_channels(weight_gradient, dweight);
   if (!dx.data) return;
+  // Without x, which may be infinite: the forward with mean and bias 0.
+  if (!through_statistics) return apply<S>(dy, View{}, rstd, weight, View{}, dx);
   const double n = static_cast<double>(l.values_per_channel());
   k.scale = channel_values<S>(weight, l.channels, 1);
   k.slope.resize(sums.size());
@@ -459,10 +449,6 @@ void backward(const View& x, const View& dy, const View& mean, const View& rstd,
   for (size_t c = 0; c < sums.size(); ++c) {
     const double r = double(rstd.as<S>()[c]), scale = double(k.scale[c]) * r;
     k.scale[c] = static_cast<S>(scale);
-    if (!through_statistics) {
-      k.minus_mean[c] = 0;
-      continue;
-    }
     k.slope[c] = static_cast<S>(-scale * r * r * products[c] / n);
     k.shift[c] = static_cast<S>(-scale * sums[c] / n);
   }

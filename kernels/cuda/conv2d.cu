@@ -18,6 +18,18 @@ gpu::ImageOperand operand(const View& v, int64_t groups) {
           v.size(1) / groups};
 }
 
+// Which dimension of the weight belongs to the target's channels and which to the source's; the
+// first is that of all groups, `per_group` of it each.
+void set_kernel(gpu::Correlation& c, const View& weight, int target, int source,
+                int64_t per_group) {
+  c.kernel = weight.data;
+  c.kernel_group = per_group * weight.stride(0);
+  c.kernel_target = weight.stride(target);
+  c.kernel_source = weight.stride(source);
+  c.kernel_h = weight.stride(2);
+  c.kernel_w = weight.stride(3);
+}
+
 // y as a correlation of x; the kernel is left out.
 gpu::Correlation forward_correlation(View x, View y, const Shape& weight, const Conv2dGeometry& g) {
   gpu::Correlation c{};
@@ -34,12 +46,7 @@ gpu::Correlation forward_correlation(View x, View y, const Shape& weight, const 
 
 void conv2d(Cuda, View x, View weight, View bias, MutView y, const Conv2dGeometry& g) {
   gpu::Correlation c = forward_correlation(x, y, weight.shape(), g);
-  c.kernel = weight.data;
-  c.kernel_group = c.target.channels * weight.stride(0);
-  c.kernel_target = weight.stride(0);
-  c.kernel_source = weight.stride(1);
-  c.kernel_h = weight.stride(2);
-  c.kernel_w = weight.stride(3);
+  set_kernel(c, weight, /*target=*/0, /*source=*/1, c.target.channels);
   c.bias = bias.data;
   c.bias_step = bias.data ? bias.stride(0) : 0;
   gpu::correlate(c, x.dtype);
@@ -51,12 +58,7 @@ void conv2d_backward_input(Cuda, View dy, View weight, MutView dx, const Conv2dG
   c.groups = g.groups;
   c.source = operand(dy, g.groups);
   c.target = operand(dx, g.groups);
-  c.kernel = weight.data;
-  c.kernel_group = c.source.channels * weight.stride(0);
-  c.kernel_target = weight.stride(1);
-  c.kernel_source = weight.stride(0);
-  c.kernel_h = weight.stride(2);
-  c.kernel_w = weight.stride(3);
+  set_kernel(c, weight, /*target=*/1, /*source=*/0, c.source.channels);
   for (int64_t phase_h = 0; phase_h < g.stride_h; ++phase_h)
     for (int64_t phase_w = 0; phase_w < g.stride_w; ++phase_w) {
       c.h = backward_axis(dx.size(2), dy.size(2), weight.size(2), g.stride_h, g.padding_h,

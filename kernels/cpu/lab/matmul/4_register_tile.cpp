@@ -8,23 +8,19 @@
 #include <algorithm>
 
 #include "tapegrad/kernels/cpu/lab/matmul/tile.h"
-#include "tapegrad/kernels/cpu/lab/rungs.h"
 
 namespace tg::kernels::lab {
 
 void register_tile(const Product& p) {
   for (int64_t j = 0; j < p.columns; j += kTileColumns) {
     for (int64_t i = 0; i < p.rows; i += kTileRows) {
-      Tile t{};
-      t.columns = std::min(kTileColumns, p.columns - j);
-      t.depth = p.depth;
-      t.a = p.a + i * p.a_row;
-      t.a_row = p.a_row;
-      t.b = p.b + j;
-      t.b_row = p.b_row;
-      t.c = p.c + i * p.c_row + j;
-      t.c_row = p.c_row;
-      run_tile(std::min(kTileRows, p.rows - i), t);
+      Product tile = p;
+      tile.rows = std::min(kTileRows, p.rows - i);
+      tile.columns = std::min(kTileColumns, p.columns - j);
+      tile.a = p.a + i * p.a_row;
+      tile.b = p.b + j;
+      tile.c = p.c + i * p.c_row + j;
+      run_tile(tile);
     }
   }
 }

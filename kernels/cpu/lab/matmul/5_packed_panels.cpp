@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "tapegrad/kernels/cpu/lab/matmul/tile.h"
-#include "tapegrad/kernels/cpu/lab/rungs.h"
 #include "tapegrad/kernels/cpu/scratch.h"
 
 namespace tg::kernels::lab {
@@ -19,20 +18,17 @@ namespace tg::kernels::lab {
 void packed_panels(const Product& p) {
   Scratch<float> panel(p.depth * kTileColumns);
   for (int64_t j = 0; j < p.columns; j += kTileColumns) {
-    const int64_t columns = std::min(kTileColumns, p.columns - j);
+    Product tile = p;
+    tile.columns = std::min(kTileColumns, p.columns - j);
+    tile.b = panel.data();
+    tile.b_row = kTileColumns;
     for (int64_t k = 0; k < p.depth; ++k)
-      std::copy_n(p.b + k * p.b_row + j, columns, panel.data() + k * kTileColumns);
+      std::copy_n(p.b + k * p.b_row + j, tile.columns, panel.data() + k * kTileColumns);
     for (int64_t i = 0; i < p.rows; i += kTileRows) {
-      Tile t{};
-      t.columns = columns;
-      t.depth = p.depth;
-      t.a = p.a + i * p.a_row;
-      t.a_row = p.a_row;
-      t.b = panel.data();
-      t.b_row = kTileColumns;
-      t.c = p.c + i * p.c_row + j;
-      t.c_row = p.c_row;
-      run_tile(std::min(kTileRows, p.rows - i), t);
+      tile.rows = std::min(kTileRows, p.rows - i);
+      tile.a = p.a + i * p.a_row;
+      tile.c = p.c + i * p.c_row + j;
+      run_tile(tile);
     }
   }
 }

@@ -6,25 +6,17 @@
 #include <utility>
 
 #include "tapegrad/kernels/cpu/gemm/simd.h"
+#include "tapegrad/kernels/cpu/lab/rungs.h"
 
 namespace tg::kernels::lab {
 
 using Simd = gemm::Simd<float>;
 inline constexpr int64_t kTileRows = Simd::kTileRows, kTileColumns = 2 * Simd::kLanes;
 
-struct Tile {
-  int64_t columns, depth;  // 1 <= columns <= kTileColumns
-  const float* a;
-  int64_t a_row;
-  const float* b;
-  int64_t b_row;
-  float* c;
-  int64_t c_row;
-};
-
-// kRows and kWhole are known to the compiler, so that `sum` can live in registers.
+// kRows = t.rows, and kWhole, all columns there, are known to the compiler, so that `sum` can live
+// in registers.
 template <int kRows, bool kWhole>
-void run_tile(const Tile& t) {
+void run_rows(const Product& t) {
   const int64_t first = kWhole || t.columns > Simd::kLanes ? Simd::kLanes : t.columns;
   const bool both = t.columns > first;
   const Simd::Mask left = Simd::first(int(first)),
@@ -59,15 +51,15 @@ void run_tile(const Tile& t) {
   }
 }
 
-// The tile with `rows` rows: one function for each number of them.
-inline void run_tile(int64_t rows, const Tile& t) {
-  using Run = void (*)(const Tile&);
+// A product no larger than a tile: one function for each number of rows.
+inline void run_tile(const Product& t) {
+  using Run = Kernel<Product>;
   static constexpr auto kTable = []<int... kRows>(std::integer_sequence<int, kRows...>) {
     return std::array<std::array<Run, 2>, sizeof...(kRows)>{
-        {{run_tile<kRows + 1, false>, run_tile<kRows + 1, true>}...}};
+        {{run_rows<kRows + 1, false>, run_rows<kRows + 1, true>}...}};
   }
   (std::make_integer_sequence<int, int(kTileRows)>{});
-  kTable[size_t(rows - 1)][t.columns == kTileColumns](t);
+  kTable[size_t(t.rows - 1)][t.columns == kTileColumns](t);
 }
 
 }  // namespace tg::kernels::lab
