@@ -57,4 +57,10 @@ int64_t extent(const Shape& shape, const Shape& strides) {
   return last + 1;
 }
 
+void check_sides(const Tensor& x) {
+  constexpr int64_t kMostPixels = int64_t(1) << 40;
+  check<ShapeError>(x.size(2) <= kMostPixels && x.size(3) <= kMostPixels, "images can be at most",
+                    kMostPixels, "pixels high and wide, got", x.shape());
+}
+
 }  // namespace tg

@@ -35,4 +35,8 @@ bool view_strides(const Shape& shape, const Shape& strides, const Shape& wanted,
 // Elements from the first to one past the last that a tensor reaches; 0 if it is empty.
 int64_t extent(const Shape& shape, const Shape& strides);
 
+// ShapeError if an image [N,C,H,W] has a side of more than 2^40 pixels: only an expanded view has,
+// and sums of sides, padding and steps shall fit 63 bits.
+void check_sides(const Tensor& x);
+
 }  // namespace tg

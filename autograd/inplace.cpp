@@ -3,22 +3,13 @@
 #include <numeric>
 
 #include "tapegrad/autograd/engine_state.h"
+#include "tapegrad/autograd/geometry.h"
 #include "tapegrad/autograd/grad_mode.h"
 #include "tapegrad/autograd/ops/creation.h"
 #include "tapegrad/autograd/ops/views.h"
 
 namespace tg {
 namespace {
-
-// Elements from the first to behind the last.
-int64_t span_of(const Shape& shape, const Shape& strides) {
-  int64_t span = 1;
-  for (int i = 0; i < shape.rank(); ++i) {
-    if (shape[i] == 0) return 0;
-    span += (shape[i] - 1) * strides[i];
-  }
-  return span;
-}
 
 // Dimensions of size over 1, by rising stride.
 int sorted_dims(const Shape& shape, const Shape& strides, int* order) {
@@ -64,7 +55,7 @@ class WriteThroughView final : public Node {
 
   // dy of the base, copied into memory laid out as the base's, so that the view's strides fit.
   Grads backward(std::span<const Tensor> dys, Needs wanted) override {
-    Tensor flat = zeros({span_of(base_shape_, base_strides_)}, dys[0].options());
+    Tensor flat = zeros({extent(base_shape_, base_strides_)}, dys[0].options());
     copy_(as_strided(flat, base_shape_, base_strides_, 0), dys[0]);
     Tensor part = as_strided(flat, view_shape_, view_strides_, view_offset_);
     Tensor inner_dy = clone(part);
@@ -97,7 +88,7 @@ class WriteThroughView final : public Node {
     return meta_of(view)->edge;
   }
   Tensor empty_strided_base() const {
-    Tensor flat = empty({span_of(base_shape_, base_strides_)}, {output.dtype, output.device});
+    Tensor flat = empty({extent(base_shape_, base_strides_)}, {output.dtype, output.device});
     return alias(flat, base_shape_, base_strides_, 0);
   }
 
@@ -127,7 +118,7 @@ bool partly_overlap(const Tensor& x, const Tensor& y) {
   bool same_layout = x.shape() == y.shape() && x.strides() == y.strides();
   int64_t shift = y.offset() - x.offset();
   if (same_layout && shift == 0) return false;
-  if (shift >= span_of(x.shape(), x.strides()) || -shift >= span_of(y.shape(), y.strides()))
+  if (shift >= extent(x.shape(), x.strides()) || -shift >= extent(y.shape(), y.strides()))
     return false;
   // They may interleave without meeting: two columns of a matrix lie a fraction of the common
   // stride apart.

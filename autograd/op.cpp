@@ -32,7 +32,8 @@ void fill_edges(Node& node, const char* op, std::span<const Input> inputs) {
     const Edge& edge = node.inputs.back();
     if (!edge) continue;
     if (i < 64) node.needs |= uint64_t(1) << i;
-    // A view whose base was written has just been viewed anew, by a node younger than this one.
+    // A view whose base was written has just been viewed anew, by a node younger than this one; so
+    // is the node of a leaf that is met for the first time.
     if (edge.node->id > node.id) node.renew_id();
   }
   if (thread_state.anomaly_mode) node.need_extras().path = module_path();

@@ -39,6 +39,13 @@ struct PoolAxis {
   }
 };
 
+// What the sum over a window is divided by.
+TG_HD inline int64_t size_of_window(const PoolAxis& h, const PoolAxis& w, int64_t oy, int64_t ox,
+                                    bool count_padding) {
+  return count_padding ? h.padded_count(oy) * w.padded_count(ox)
+                       : (h.end(oy) - h.begin(oy)) * (w.end(ox) - w.begin(ox));
+}
+
 // fn.operator()<P>() for the type of the positions below.
 template <class F>
 void visit_position(DType t, F&& fn) {

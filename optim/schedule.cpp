@@ -15,9 +15,6 @@ double half_cosine(double t, double base, double low) {
   return low + (base - low) * (1 + std::cos(kPi * t)) / 2;
 }
 
-void check_step(const char* who, int64_t step) {
-  check<ValueError>(step >= 0, who, "counts steps from 0, got", step);
-}
 void check_finite(const char* who, const char* what, double value) {
   check<ValueError>(std::isfinite(value), who, what, "must be finite, got", value);
 }
@@ -36,8 +33,13 @@ void Schedule::step() {
   seek(step_ + 1);
 }
 
+double Schedule::rate(int64_t step, double base) const {
+  check<ValueError>(step >= 0, name(), "counts steps from 0, got", step);
+  return rate_at(step, base);
+}
+
 void Schedule::seek(int64_t step) {
-  check_step(name(), step);
+  rate(step, 0);  // refuses what is no step before anything changes
   step_ = step;
   // Groups that were added after the schedule was made start from their own rate.
   while (bases_.size() < optimizer_.group_count())
@@ -83,10 +85,7 @@ void Schedule::load_state_dict(const State& state, bool keep_settings) {
 }
 
 ConstantLR::ConstantLR(Optimizer& optimizer) : Schedule(optimizer) { start(); }
-double ConstantLR::rate(int64_t step, double base) const {
-  check_step(name(), step);
-  return base;
-}
+double ConstantLR::rate_at(int64_t, double base) const { return base; }
 void ConstantLR::visit_settings(SettingVisitor&) {}
 
 StepLR::StepLR(Optimizer& optimizer, StepLROptions o) : Schedule(optimizer), options_(o) {
@@ -94,9 +93,8 @@ StepLR::StepLR(Optimizer& optimizer, StepLROptions o) : Schedule(optimizer), opt
   check_finite("StepLR:", "gamma", o.gamma);
   start();
 }
-double StepLR::rate(int64_t step, double base) const {
-  check_step(name(), step);
-  int64_t steps_down = step / options_.step_size;
+double StepLR::rate_at(int64_t step, double base) const {
+  const int64_t steps_down = step / options_.step_size;
   return base * std::pow(options_.gamma, double(steps_down));
 }
 void StepLR::visit_settings(SettingVisitor& v) {
@@ -113,8 +111,7 @@ LinearLR::LinearLR(Optimizer& optimizer, LinearLROptions o) : Schedule(optimizer
                     "LinearLR: end_factor must be in [0, 1], got", o.end_factor);
   start();
 }
-double LinearLR::rate(int64_t step, double base) const {
-  check_step(name(), step);
+double LinearLR::rate_at(int64_t step, double base) const {
   const LinearLROptions& o = options_;
   double t = double(std::min(step, o.total_steps)) / double(o.total_steps);
   return base * (o.start_factor + (o.end_factor - o.start_factor) * t);
@@ -132,8 +129,7 @@ CosineLR::CosineLR(Optimizer& optimizer, CosineLROptions o) : Schedule(optimizer
   check_finite("CosineLR:", "min_lr", o.min_lr);
   start();
 }
-double CosineLR::rate(int64_t step, double base) const {
-  check_step(name(), step);
+double CosineLR::rate_at(int64_t step, double base) const {
   const CosineLROptions& o = options_;
   if (step < o.warmup_steps) return base * double(step + 1) / double(o.warmup_steps + 1);
   if (step >= o.total_steps) return o.min_lr;
@@ -154,8 +150,7 @@ CosineRestarts::CosineRestarts(Optimizer& optimizer, CosineRestartsOptions o)
   check_finite("CosineRestarts:", "min_lr", o.min_lr);
   start();
 }
-double CosineRestarts::rate(int64_t step, double base) const {
-  check_step(name(), step);
+double CosineRestarts::rate_at(int64_t step, double base) const {
   int64_t length = options_.first_cycle, position = step;
   if (options_.factor == 1) {
     position = step % length;

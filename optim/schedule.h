@@ -18,7 +18,7 @@ class Schedule {
   void seek(int64_t step);
   int64_t step_count() const { return step_; }
   // The rate at some step of a group that starts from `base`. ValueError for a step below 0.
-  virtual double rate(int64_t step, double base) const = 0;
+  double rate(int64_t step, double base) const;
   virtual const char* name() const = 0;
 
   State state_dict() const;
@@ -34,6 +34,7 @@ class Schedule {
   explicit Schedule(Optimizer& optimizer);
   // To be called at the end of the constructor: sets the rates of step 0.
   void start() { seek(0); }
+  virtual double rate_at(int64_t step, double base) const = 0;  // step >= 0
   virtual void visit_settings(SettingVisitor& visitor) = 0;
 
  private:
@@ -46,10 +47,10 @@ class Schedule {
 class ConstantLR final : public Schedule {
  public:
   explicit ConstantLR(Optimizer& optimizer);
-  double rate(int64_t step, double base) const override;
   const char* name() const override { return "ConstantLR"; }
 
  protected:
+  double rate_at(int64_t step, double base) const override;
   void visit_settings(SettingVisitor& visitor) override;
 };
 
@@ -61,10 +62,10 @@ struct StepLROptions {
 class StepLR final : public Schedule {
  public:
   StepLR(Optimizer& optimizer, StepLROptions options);
-  double rate(int64_t step, double base) const override;
   const char* name() const override { return "StepLR"; }
 
  protected:
+  double rate_at(int64_t step, double base) const override;
   void visit_settings(SettingVisitor& visitor) override;
 
  private:
@@ -80,10 +81,10 @@ struct LinearLROptions {
 class LinearLR final : public Schedule {
  public:
   LinearLR(Optimizer& optimizer, LinearLROptions options);
-  double rate(int64_t step, double base) const override;
   const char* name() const override { return "LinearLR"; }
 
  protected:
+  double rate_at(int64_t step, double base) const override;
   void visit_settings(SettingVisitor& visitor) override;
 
  private:
@@ -101,10 +102,10 @@ struct CosineLROptions {
 class CosineLR final : public Schedule {
  public:
   CosineLR(Optimizer& optimizer, CosineLROptions options);
-  double rate(int64_t step, double base) const override;
   const char* name() const override { return "CosineLR"; }
 
  protected:
+  double rate_at(int64_t step, double base) const override;
   void visit_settings(SettingVisitor& visitor) override;
 
  private:
@@ -120,10 +121,10 @@ struct CosineRestartsOptions {
 class CosineRestarts final : public Schedule {
  public:
   CosineRestarts(Optimizer& optimizer, CosineRestartsOptions options = {});
-  double rate(int64_t step, double base) const override;
   const char* name() const override { return "CosineRestarts"; }
 
  protected:
+  double rate_at(int64_t step, double base) const override;
   void visit_settings(SettingVisitor& visitor) override;
 
  private:

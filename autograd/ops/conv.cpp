@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tapegrad/autograd/geometry.h"
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/autograd/ops/reduction.h"
 #include "tapegrad/kernels/conv2d.h"
@@ -156,10 +157,7 @@ void check_shapes(const Tensor& x, const Tensor& w, const Tensor& bias, const Co
     check<ShapeError>(bias.dim() == 1 && bias.size(0) == w.size(0), "bias of shape", bias.shape(),
                       "does not fit weight", w.shape());
   }
-  // Of a side; more than this can only be an expanded view.
-  constexpr int64_t kMostPixels = int64_t(1) << 40;
-  check<ShapeError>(x.size(2) <= kMostPixels && x.size(3) <= kMostPixels, "images can be at most",
-                    kMostPixels, "pixels high and wide, got", x.shape());
+  check_sides(x);
   const Size2 padded{x.size(2) + 2 * o.padding.h, x.size(3) + 2 * o.padding.w};
   const Size2 reach{reach_of(w.size(2), o.dilation.h), reach_of(w.size(3), o.dilation.w)};
   check<ShapeError>(reach.h <= padded.h && reach.w <= padded.w, "kernel of", reach,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tapegrad/autograd/geometry.h"
 #include "tapegrad/autograd/op.h"
 #include "tapegrad/kernels/pool2d.h"
 
@@ -91,6 +92,7 @@ void check_image(const Tensor& x) {
   check<DTypeError>(x.is_floating(), "works on floats, got", x, "- cast it with .to(f32)");
   check<ShapeError>(x.dim() == 4, "takes images [N,C,H,W], got", x.shape(),
                     x.dim() == 3 ? "- unsqueeze(x, 0) makes a batch of one" : "");
+  check_sides(x);
 }
 
 constexpr int64_t kMostKernel = std::numeric_limits<int32_t>::max();
@@ -99,10 +101,6 @@ PoolAxis pool_axis(const Tensor& x, int dim, int64_t kernel, int64_t stride, int
                    bool ceil_mode) {
   PoolAxis axis;
   axis.inputs = x.size(dim);
-  // More than this can only be an expanded view.
-  constexpr int64_t kMostPixels = int64_t(1) << 40;
-  check<ShapeError>(axis.inputs <= kMostPixels, "images can be at most", kMostPixels,
-                    "pixels high and wide, got", x.shape());
   axis.kernel = kernel;
   // A stride over all of the image and its padding means the same as any longer one.
   axis.stride = std::min(stride, std::max<int64_t>(axis.inputs + padding, 1));

@@ -270,12 +270,6 @@ void gather(View x_view, View position_view, MutView y_view, const PoolAxis& h, 
 
 // ---- average ----
 
-template <class S>
-S size_of_window(const PoolAxis& h, const PoolAxis& w, int64_t oy, int64_t ox, bool count_padding) {
-  return static_cast<S>(count_padding ? h.padded_count(oy) * w.padded_count(ox)
-                                      : (h.end(oy) - h.begin(oy)) * (w.end(ox) - w.begin(ox)));
-}
-
 // Row sums, then their sum: a window may be a whole image.
 template <class T, int lanes>
 void average_of_window(const Image<const T>& x, int64_t n, int64_t c, const Box& box, Sum<T> size,
@@ -302,7 +296,7 @@ void average(View x_view, MutView y_view, const PoolAxis& h, const PoolAxis& w,
     for_each_result(
         h, w, first, end, channel_rows, [&]<int lanes>(int64_t oy, int64_t ox, int64_t c) {
           average_of_window<T, lanes>(x, n, c, Box(h, w, oy, ox),
-                                      size_of_window<Sum<T>>(h, w, oy, ox, count_padding),
+                                      Sum<T>(size_of_window(h, w, oy, ox, count_padding)),
                                       y.at(n, c, oy, ox));
         });
   });
@@ -319,7 +313,7 @@ void spread(View dy_view, MutView dx_view, const PoolAxis& h, const PoolAxis& w,
       for_each_result(h, w, first, end, channel_rows,
                       [&]<int lanes>(int64_t oy, int64_t ox, int64_t c) {
                         const Box box(h, w, oy, ox);
-                        const Sum<T> size = size_of_window<Sum<T>>(h, w, oy, ox, count_padding);
+                        const Sum<T> size = Sum<T>(size_of_window(h, w, oy, ox, count_padding));
                         const T* from = dy.at(n, c, oy, ox);
                         Sum<T> share[lanes];
                         for (int i = 0; i < lanes; ++i)

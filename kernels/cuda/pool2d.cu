@@ -62,13 +62,6 @@ __global__ void gather_kernel(Places results, PoolAxis h, PoolAxis w, Image<cons
   }
 }
 
-template <class S>
-__device__ S size_of_window(const PoolAxis& h, const PoolAxis& w, int64_t oy, int64_t ox,
-                            bool count_padding) {
-  return S(count_padding ? h.padded_count(oy) * w.padded_count(ox)
-                         : (h.end(oy) - h.begin(oy)) * (w.end(ox) - w.begin(ox)));
-}
-
 // Row sums, then their sum: a window may be a whole image.
 template <class T>
 __global__ void average_kernel(Places results, PoolAxis h, PoolAxis w, bool count_padding,
@@ -84,7 +77,7 @@ __global__ void average_kernel(Places results, PoolAxis h, PoolAxis w, bool coun
         sum += gpu::widen(x.at(o.n, o.c, row, column));
       total += sum;
     }
-    y[o] = gpu::narrow<T>(total / size_of_window<S>(h, w, o.y, o.x, count_padding));
+    y[o] = gpu::narrow<T>(total / S(size_of_window(h, w, o.y, o.x, count_padding)));
   }
 }
 
@@ -97,7 +90,7 @@ __global__ void spread_kernel(Places inputs, PoolAxis h, PoolAxis w, bool count_
     S sum = 0;
     for (int64_t oy = h.first_result(p.y); oy < h.end_result(p.y); ++oy)
       for (int64_t ox = w.first_result(p.x); ox < w.end_result(p.x); ++ox)
-        sum += gpu::widen(dy.at(p.n, p.c, oy, ox)) / size_of_window<S>(h, w, oy, ox, count_padding);
+        sum += gpu::widen(dy.at(p.n, p.c, oy, ox)) / S(size_of_window(h, w, oy, ox, count_padding));
     dx[p] = gpu::narrow<T>(sum);
   }
 }
